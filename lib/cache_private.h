@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * cache_private.h - the inside of a cache, shared by cache.c, drain.c and fork.c.
+ */
+#ifndef PCPCHARGE_CACHE_PRIVATE_H
+#define PCPCHARGE_CACHE_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <pcpcharge/cache.h>
+#include <pcpcharge/inline.h>
+
+#include "percpu.h"
+
+/* Words a drain takes before it opens its gates and settles. */
+#define PCPC_DRAIN_WORDS 4096
+#define PCPC_DRAIN_LINES (PCPC_DRAIN_WORDS / PCPC_STOCK_SLOTS)
+
+/* What one caller of pcpc_cache_drain() wants; on that caller's stack. */
+struct pcpc_wish {
+	struct pcpc_wish *next;
+	pcpc_match_fn *match;
+	pcpc_settle_fn *settle;
+	void *context;
+	int result;  /* under the drain mutex */
+	bool served; /* under the drain mutex */
+};
+
+/* A word that is out of its slot, and whose settle function gets it. */
+struct pcpc_taken {
+	pcpc_word word;
+	struct pcpc_wish *wish;
+};
+
+/*
+ * One mapping: this structure, then the stocks of index 0, 1, ... The two fast lines are read by
+ * every operation and, the limits aside, never written once the cache is made. What drains write
+ * stands 128 bytes apart from them.
+ */
+struct pcpc_cache {
+	struct pcpc_fast fast_inline; /* first: what inlined code in other objects reads */
+	struct pcpc_fast fast; /* the same for the library's own functions; its limit is constant */
+
+	/* Constant. */
+	enum pcpc_engine engine;
+	enum pcpc_index index;
+	uint32_t nr_indices;
+	uint32_t stocks_per_cpu;
+	size_t mapped;	      /* bytes of the whole mapping */
+	size_t stocks_offset; /* of index 0 in it */
+	_Atomic uint32_t *
+		highest; /* per index: the highest id ever inserted there; what a drain must scan */
+
+	/* Under the drain mutex, but for the list head and the counters, which are read from
+	 * outside. */
+	_Alignas(128) pthread_mutex_t drain_mutex;
+	_Atomic(pthread_t) drainer; /* whoever holds it */
+	_Atomic(struct pcpc_wish *) wishes;
+	atomic_uint_fast64_t drains, rounds, membarriers;
+	uint32_t line[PCPC_DRAIN_LINES]; /* index * stocks_per_cpu + stock, of the lines of this
+					    round */
+	struct pcpc_taken taken[PCPC_DRAIN_WORDS];
+
+	/* Under the list mutex of fork.c. */
+	struct pcpc_cache *next;
+};
+
+_Static_assert(offsetof(struct pcpc_cache, drain_mutex) >= 256,
+	       "what drains write is 128 bytes from what all read");
+
+/* The line that holds an owner at one index, which must be below nr_indices. */
+static inline struct pcpc_stock *pcpc_cache_stock(const struct pcpc_cache *cache, uint32_t index,
+						  uint32_t owner)
+{
+	return pcpc_fast_stock(&cache->fast, index, pcpc_owner_group(owner));
+}
+
+/* fork.c: every live cache is on one list, so that fork finds their mutexes. Both take the list
+ * mutex. Adding may answer -ENOMEM, the first time. */
+int pcpc_fork_add(struct pcpc_cache *cache);
+void pcpc_fork_remove(struct pcpc_cache *cache);
+
+/* fork.c: calls visit for every live cache, under the list mutex. */
+void pcpc_fork_each(void (*visit)(struct pcpc_cache *cache));
+
+#endif
