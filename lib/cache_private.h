@@ -47,7 +47,8 @@ struct pcpc_cache {
 	enum pcpc_index index;
 	uint32_t nr_indices;
 	uint32_t stocks_per_cpu;
-	size_t mapped;	      /* bytes of the whole mapping */
+	void *mapping;	      /* begins a little before this structure */
+	size_t mapped;	      /* bytes of it */
 	size_t stocks_offset; /* of index 0 in it */
 	_Atomic uint32_t *
 		highest; /* per index: the highest id ever inserted there; what a drain must scan */
@@ -73,7 +74,9 @@ _Static_assert(offsetof(struct pcpc_cache, drain_mutex) >= 256,
 static inline struct pcpc_stock *pcpc_cache_stock(const struct pcpc_cache *cache, uint32_t index,
 						  uint32_t owner)
 {
-	return pcpc_fast_stock(&cache->fast, index, pcpc_owner_group(owner));
+	uintptr_t word = (uintptr_t)pcpc_fast_word(&cache->fast, index, owner);
+
+	return (struct pcpc_stock *)(word & ~(uintptr_t)(sizeof(struct pcpc_stock) - 1));
 }
 
 /* fork.c: every live cache is on one list, so that fork finds their mutexes. Both take the list

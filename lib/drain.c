@@ -66,7 +66,7 @@ static uint32_t stocks_to_scan(const struct pcpc_cache *cache, uint32_t index)
 
 static struct pcpc_stock *line_at(const struct pcpc_cache *cache, uint32_t line)
 {
-	return cache->fast.stocks + line;
+	return (struct pcpc_stock *)cache->fast.words + line;
 }
 
 /* Lists the lines of this round in cache->line, as many as the buffer of words has room for; moves

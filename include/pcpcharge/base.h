@@ -82,11 +82,17 @@ enum pcpc_outcome {
 	PCPC_MISSED = 4,  /* answered by whole operations only: the stock cannot serve this */
 };
 
-/* Where the running thread is; only the restartable sequences read it. */
+/* Where a thread's index is to be read: offsets from its thread pointer. Only the restartable
+ * sequences use it. */
+struct pcpc_area {
+	ptrdiff_t rseq;	 /* its rseq area */
+	ptrdiff_t field; /* the field of that area that holds the index */
+};
+
+/* Where the running thread was when an operation began. */
 struct pcpc_place {
-	ptrdiff_t rseq;	 /* from the thread pointer to the thread's rseq area */
-	ptrdiff_t field; /* from the thread pointer to the field of it that holds the index */
-	uint32_t index;	 /* the value that field must still have */
+	ptrdiff_t rseq, field; /* as in struct pcpc_area */
+	uint32_t index;	       /* what the field must still hold */
 };
 
 #ifndef __KERNEL__

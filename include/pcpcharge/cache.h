@@ -227,11 +227,10 @@ static PCPC_ALWAYS_INLINE bool pcpc_cache_consume_inline(struct pcpc_cache *cach
 							 struct pcpc_deferred *ret_deferred)
 {
 	const struct pcpc_fast *fast = (const struct pcpc_fast *)(const void *)cache;
-	struct pcpc_fast_words words;
+	pcpc_word change;
 
-	if (PCPC_LIKELY(cache && marks && ret_deferred) &&
-	    PCPC_LIKELY(pcpc_fast_consume(fast, owner, count, delta, marks, &words) ==
-			PCPC_FAST_DONE)) {
+	if (PCPC_LIKELY(cache && marks && ret_deferred && !delta) &&
+	    PCPC_LIKELY(pcpc_fast_consume(fast, owner, count, &change) == PCPC_FAST_DONE)) {
 		pcpc_defer(ret_deferred, 0, 0, 0);
 		return true;
 	}
@@ -244,11 +243,10 @@ static PCPC_ALWAYS_INLINE void pcpc_cache_refill_inline(struct pcpc_cache *cache
 							struct pcpc_deferred *ret_deferred)
 {
 	const struct pcpc_fast *fast = (const struct pcpc_fast *)(const void *)cache;
-	struct pcpc_fast_words words;
+	pcpc_word change;
 
-	if (PCPC_LIKELY(cache && marks && ret_deferred) &&
-	    PCPC_LIKELY(pcpc_fast_refill(fast, owner, count, delta, marks, &words) ==
-			PCPC_FAST_DONE))
+	if (PCPC_LIKELY(cache && marks && ret_deferred && !delta) &&
+	    PCPC_LIKELY(pcpc_fast_refill(fast, owner, count, marks, &change) == PCPC_FAST_DONE))
 		pcpc_defer(ret_deferred, 0, 0, 0);
 	else
 		pcpc_cache_refill(cache, owner, count, delta, marks, ret_deferred);

@@ -19,15 +19,14 @@
  * number is. */
 #define PCPC_LAYOUT 1u
 
-/* What a fast path reads of a cache, one line that nobody writes after the cache is made. */
+/* What a fast path reads of a cache: one line, and but for the limit nobody writes it once the
+ * cache is made. */
 struct pcpc_fast {
-	uint32_t limit;	 /* indices below this may use the fast path; 0 shuts it: the one word that
-			    can change */
-	uint32_t mask;	 /* stocks of one index, less one */
-	uint64_t stride; /* bytes of one index's stocks */
-	ptrdiff_t rseq;	 /* see struct pcpc_place */
-	ptrdiff_t field; /* cpu_id or mm_cid */
-	struct pcpc_stock *stocks; /* index 0 */
+	uint32_t limit;	       /* indices below this may use the fast path; 0 shuts it */
+	uint32_t mask;	       /* words of one index's stocks, less one */
+	uint64_t stride;       /* bytes of one index's stocks */
+	pcpc_word *words;      /* the stocks of index 0 */
+	struct pcpc_area area; /* cpu_id or mm_cid */
 } __attribute__((aligned(64)));
 
 /* Owner id to stock number: (id - 1) / 7, by a multiplication that is exact for every 20-bit id. */
@@ -36,98 +35,117 @@ static inline uint32_t pcpc_owner_group(uint32_t owner)
 	return (uint32_t)((owner - 1u) * (uint64_t)613566757u >> 32);
 }
 
-/* The stock of an owner at one index, which must be in range. */
-static PCPC_ALWAYS_INLINE struct pcpc_stock *pcpc_fast_stock(const struct pcpc_fast *fast,
-							     uint32_t index, uint32_t group)
+/*
+ * An owner's home word at one index, which must be in range. A stock is eight words, the first of
+ * them gate and hand, so slot s of stock g is word 8 g + s + 1; and g = (id - 1) / 7,
+ * s = id - 1 - 7 g make that id + g.
+ */
+static PCPC_ALWAYS_INLINE pcpc_word *pcpc_fast_word(const struct pcpc_fast *fast, uint32_t index,
+						    uint32_t owner)
 {
-	return (struct pcpc_stock *)((char *)fast->stocks + index * fast->stride) +
-	       (group & fast->mask);
+	pcpc_word *words = (pcpc_word *)((char *)fast->words + index * fast->stride);
+
+	return words + ((owner + pcpc_owner_group(owner)) & fast->mask);
 }
 
 #if PCPC_HAVE_RSEQ
 
-/* How a fast path ended. After FAST_UNFIT nothing was tried; after FAST_FAILED the commit did not
- * succeed. Neither has changed anything. */
+/*
+ * How a fast path ended; only DONE has changed anything. UNFIT found an argument that it does not
+ * serve. FAILED had the new word ready, but the old one did not suit or the commit did not succeed.
+ */
 enum pcpc_fast_end { PCPC_FAST_DONE, PCPC_FAST_UNFIT, PCPC_FAST_FAILED };
-
-/* The word of a slot before and after: all that is needed to tell what was asked for. */
-struct pcpc_fast_words {
-	pcpc_word was, will;
-};
 
 /* Keeps the compiler from merging comparisons into arithmetic: a predicted branch each is cheaper.
  */
-#define PCPC_FAST_REQUIRE(condition)             \
-	do {                                     \
-		if (PCPC_UNLIKELY(!(condition))) \
-			return PCPC_FAST_UNFIT;  \
-		__asm__ __volatile__("");        \
+#define PCPC_FAST_REQUIRE(condition, otherwise)       \
+	do {                                          \
+		if (PCPC_UNLIKELY(!(condition)))      \
+			return PCPC_FAST_##otherwise; \
+		__asm__ __volatile__("");             \
 	} while (0)
 
-/* The delta_batch up to which the sum of a delta in a slot and one below the batch cannot come
- * round the 22-bit field. */
-#define PCPC_FAST_BATCH_MAX (1u << 20)
+static PCPC_ALWAYS_INLINE uint32_t pcpc_fast_index(const struct pcpc_fast *fast)
+{
+	const struct pcpc_place place = { fast->area.rseq, fast->area.field, 0 };
+
+	return pcpc_rseq_index(&place);
+}
 
 /*
- * The steps that consume and refill share: add to the count (as bits of a word, modulo 2^64) and to
- * the delta, and commit. What a full delta or too few units leave to the slow path is told by one
- * comparison each; the word itself is only added to, so that the next operation on it need not wait
- * for the checks.
+ * What a word of the owner holds if there is no delta in it: rotated so that the delta stands above
+ * the count, any owner's id but this one's and any delta but 0 make it larger than a count can be.
  */
-static PCPC_ALWAYS_INLINE enum pcpc_fast_end
-pcpc_fast_operate(const struct pcpc_fast *fast, uint32_t owner, bool consume, uint64_t count,
-		  int64_t delta, const struct pcpc_marks *marks, struct pcpc_fast_words *ret_words)
+static PCPC_ALWAYS_INLINE uint64_t pcpc_fast_count(pcpc_word word, uint32_t owner)
 {
-	struct pcpc_place place = { fast->rseq, fast->field, 0 };
-	uint32_t batch = marks->delta_batch, group, slot;
-	enum pcpc_outcome outcome;
-	struct pcpc_stock *stock;
-	pcpc_word was, will;
+	uint64_t rest = word - ((pcpc_word)owner << PCPC_OWNER_SHIFT);
 
-	PCPC_FAST_REQUIRE(pcpc_owner_valid(owner));
-	PCPC_FAST_REQUIRE(count <= PCPC_COUNT_MAX);
-	PCPC_FAST_REQUIRE(batch - 1u < PCPC_FAST_BATCH_MAX);
-	PCPC_FAST_REQUIRE((uint64_t)delta + batch - 1 < 2 * (uint64_t)batch - 1);
-	place.index = pcpc_rseq_index(&place);
-	PCPC_FAST_REQUIRE(place.index < PCPC_LOAD(fast->limit));
-	group = pcpc_owner_group(owner);
-	slot = owner - 1u - group * PCPC_STOCK_SLOTS;
-	stock = pcpc_fast_stock(fast, place.index, group);
-	was = PCPC_LOAD(stock->slot[slot]);
-	PCPC_FAST_REQUIRE(pcpc_word_owner(was) == owner);
-	if (consume)
-		PCPC_FAST_REQUIRE(pcpc_word_count(was) >= count);
-	else
-		PCPC_FAST_REQUIRE(pcpc_word_count(was) + count <= marks->high);
-	/* -batch < sum < batch, in the arithmetic of the field */
-	PCPC_FAST_REQUIRE((((uint32_t)was + (uint32_t)delta + batch - 1) & PCPC_DELTA_MASK) <
-			  2 * batch - 1);
-	will = consume ? was - (count << PCPC_COUNT_SHIFT) : was + (count << PCPC_COUNT_SHIFT);
-	will ^= (was ^ (was + (uint64_t)delta)) & PCPC_DELTA_MASK;
+	return rest >> PCPC_COUNT_SHIFT | rest << (64 - PCPC_COUNT_SHIFT);
+}
+
+static PCPC_ALWAYS_INLINE enum pcpc_fast_end pcpc_fast_commit(const struct pcpc_fast *fast,
+							      uint32_t index, pcpc_word *word,
+							      pcpc_word was, pcpc_word will)
+{
+	enum pcpc_outcome outcome;
+
 	PCPC_HOOK(SEARCHED);
-	outcome = pcpc_rseq_commit(&place, stock, slot, was, will);
+	outcome = pcpc_rseq_commit_at(&fast->area, index, word, was, will);
 #ifdef PCPC_INLINE_UNLOADABLE
-	pcpc_rseq_leave(&place);
+	pcpc_rseq_leave(fast->area.rseq);
 #endif
-	ret_words->was = was;
-	ret_words->will = will;
 	return outcome == PCPC_DONE ? PCPC_FAST_DONE : PCPC_FAST_FAILED;
 }
 
-static PCPC_ALWAYS_INLINE enum pcpc_fast_end
-pcpc_fast_consume(const struct pcpc_fast *fast, uint32_t owner, uint64_t count, int64_t delta,
-		  const struct pcpc_marks *marks, struct pcpc_fast_words *ret_words)
+/*
+ * Consume, with no delta asked for and none in the word: then delta_batch does not matter. Each
+ * check is one comparison off the path from the word's load to its store, so that the next
+ * operation on the same word need not wait for them. After FAILED, *ret_change is how the word
+ * would have changed, from which count can be had: so count needs no register of its own.
+ */
+static PCPC_ALWAYS_INLINE enum pcpc_fast_end pcpc_fast_consume(const struct pcpc_fast *fast,
+							       uint32_t owner, uint64_t count,
+							       pcpc_word *ret_change)
 {
-	return pcpc_fast_operate(fast, owner, true, count, delta, marks, ret_words);
+	pcpc_word *word, was, will;
+	uint32_t index;
+
+	PCPC_FAST_REQUIRE(pcpc_owner_valid(owner), UNFIT);
+	PCPC_FAST_REQUIRE(count <= PCPC_COUNT_MAX, UNFIT);
+	index = pcpc_fast_index(fast);
+	PCPC_FAST_REQUIRE(index < PCPC_LOAD(fast->limit), UNFIT);
+	word = pcpc_fast_word(fast, index, owner);
+	was = PCPC_LOAD(*word);
+	will = was - (count << PCPC_COUNT_SHIFT);
+	*ret_change = was - will;
+	/* count <= what is there <= PCPC_COUNT_MAX, in one comparison. (Looking at will instead
+	 * would take a word of owner + 1 for this owner's: too few units borrow from the id.) */
+	PCPC_FAST_REQUIRE(pcpc_fast_count(was, owner) - count <= PCPC_COUNT_MAX - count, FAILED);
+	return pcpc_fast_commit(fast, index, word, was, will);
 }
 
-static PCPC_ALWAYS_INLINE enum pcpc_fast_end
-pcpc_fast_refill(const struct pcpc_fast *fast, uint32_t owner, uint64_t count, int64_t delta,
-		 const struct pcpc_marks *marks, struct pcpc_fast_words *ret_words)
+/* Refill, on the same terms. A high of 0 passes only where there is nothing to put. */
+static PCPC_ALWAYS_INLINE enum pcpc_fast_end pcpc_fast_refill(const struct pcpc_fast *fast,
+							      uint32_t owner, uint64_t count,
+							      const struct pcpc_marks *marks,
+							      pcpc_word *ret_change)
 {
-	PCPC_FAST_REQUIRE(marks->high - 1u < PCPC_COUNT_MAX);
-	PCPC_FAST_REQUIRE(marks->low <= marks->high);
-	return pcpc_fast_operate(fast, owner, false, count, delta, marks, ret_words);
+	pcpc_word *word, was, will;
+	uint32_t index;
+
+	PCPC_FAST_REQUIRE(pcpc_owner_valid(owner), UNFIT);
+	PCPC_FAST_REQUIRE(count <= marks->high, UNFIT);
+	PCPC_FAST_REQUIRE(marks->high <= PCPC_COUNT_MAX, UNFIT);
+	PCPC_FAST_REQUIRE(marks->low <= marks->high, UNFIT);
+	PCPC_FAST_REQUIRE(marks->delta_batch <= (uint32_t)PCPC_DELTA_MAX, UNFIT);
+	index = pcpc_fast_index(fast);
+	PCPC_FAST_REQUIRE(index < PCPC_LOAD(fast->limit), UNFIT);
+	word = pcpc_fast_word(fast, index, owner);
+	was = PCPC_LOAD(*word);
+	will = was + (count << PCPC_COUNT_SHIFT);
+	*ret_change = will - was;
+	PCPC_FAST_REQUIRE(pcpc_fast_count(was, owner) <= marks->high - count, FAILED);
+	return pcpc_fast_commit(fast, index, word, was, will);
 }
 
 #endif

@@ -24,8 +24,9 @@
 #endif
 /* S2; pairs with the release that re-opens the gate, drain_round() in drain.c */
 #ifndef PCPC_STEP_GATE
-#define PCPC_STEP_GATE            \
-	"ldar w9, [%[stock]]\n\t" \
+#define PCPC_STEP_GATE             \
+	"and x9, %[word], -64\n\t" \
+	"ldar w9, [x9]\n\t"        \
 	"cbnz w9, %l[closed]\n\t"
 #endif
 /* S3 */
@@ -107,17 +108,17 @@ static PCPC_ALWAYS_INLINE uint32_t pcpc_rseq_index(const struct pcpc_place *plac
 	return *(volatile uint32_t *)pcpc_rseq_pointer(place->field) | (uint32_t)(cpu >> 31);
 }
 
-static PCPC_ALWAYS_INLINE enum pcpc_outcome pcpc_rseq_commit(const struct pcpc_place *place,
-							     struct pcpc_stock *stock,
-							     uint32_t slot, pcpc_word old_word,
-							     pcpc_word new_word)
+/* Commit, to a word that is known by its address. */
+static PCPC_ALWAYS_INLINE enum pcpc_outcome pcpc_rseq_commit_at(const struct pcpc_area *area,
+								uint32_t index, pcpc_word *word,
+								pcpc_word old_word,
+								pcpc_word new_word)
 {
 	__asm__ goto(PCPC_SECTION(PCPC_STEP_WORD)
 		     : /* no outputs */
-		     : [area] "r"(pcpc_rseq_pointer(place->rseq)),
-		       [field] "r"(pcpc_rseq_pointer(place->field)), [index] "r"(place->index),
-		       [stock] "r"(stock), [word] "r"(&stock->slot[slot]), [old_word] "r"(old_word),
-		       [new_word] "r"(new_word)
+		     : [area] "r"(pcpc_rseq_pointer(area->rseq)),
+		       [field] "r"(pcpc_rseq_pointer(area->field)), [index] "r"(index),
+		       [word] "r"(word), [old_word] "r"(old_word), [new_word] "r"(new_word)
 		     : "memory", "cc", "x9", "x16", "x17"
 		     : aborted, closed, changed);
 	return PCPC_DONE;
@@ -151,7 +152,7 @@ changed:
 	return PCPC_CHANGED;
 }
 
-static PCPC_ALWAYS_INLINE void pcpc_rseq_leave(const struct pcpc_place *place)
+static PCPC_ALWAYS_INLINE void pcpc_rseq_leave(ptrdiff_t rseq)
 {
-	*(volatile uint64_t *)pcpc_rseq_pointer(place->rseq + 8) = 0;
+	*(volatile uint64_t *)pcpc_rseq_pointer(rseq + 8) = 0;
 }

@@ -78,4 +78,16 @@
 #define PCPC_HAVE_RSEQ 0
 #endif
 
+#if PCPC_HAVE_RSEQ
+static PCPC_ALWAYS_INLINE enum pcpc_outcome pcpc_rseq_commit(const struct pcpc_place *place,
+							     struct pcpc_stock *stock,
+							     uint32_t slot, pcpc_word old_word,
+							     pcpc_word new_word)
+{
+	const struct pcpc_area area = { place->rseq, place->field };
+
+	return pcpc_rseq_commit_at(&area, place->index, &stock->slot[slot], old_word, new_word);
+}
+#endif
+
 #endif

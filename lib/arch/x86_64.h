@@ -2,7 +2,9 @@
 /*
  * x86_64.h - the sequences of sequences.h for x86-64. Included by that file only.
  *
- * The rseq area is reached as %fs:offset without loading the thread pointer. Loads are not
+ * The rseq area is reached as %fs:offset without loading the thread pointer. Its two offsets are
+ * memory operands and the stock is found from the word: with five registers less in use, the extern
+ * fast path has hardly any to save. Loads are not
  * reordered with loads and stores not with stores, so the acquire of S2 is a plain compare.
  */
 #ifndef PCPCHARGE_ARCH_SEQUENCES_H
@@ -15,14 +17,17 @@
 #endif
 /* S1 */
 #ifndef PCPC_STEP_INDEX
-#define PCPC_STEP_INDEX                      \
-	"cmpl %[index], %%fs:(%[field])\n\t" \
+#define PCPC_STEP_INDEX                   \
+	"movq %[field], %%rax\n\t"        \
+	"cmpl %[index], %%fs:(%%rax)\n\t" \
 	"jne %l[aborted]\n\t"
 #endif
 /* S2 */
 #ifndef PCPC_STEP_GATE
 #define PCPC_STEP_GATE            \
-	"cmpl $0, (%[stock])\n\t" \
+	"movq %[word], %%rax\n\t" \
+	"andq $-64, %%rax\n\t"    \
+	"cmpl $0, (%%rax)\n\t"    \
 	"jne %l[closed]\n\t"
 #endif
 /* S3 */
@@ -74,8 +79,9 @@
 	".quad 3b\n\t"							\
 	".popsection\n\t"						\
 	PCPC_STEP_BEFORE						\
+	"movq %[rseq], %%rcx\n\t"					\
 	"leaq 3b(%%rip), %%rax\n\t"					\
-	"movq %%rax, %%fs:8(%[rseq])\n\t"				\
+	"movq %%rax, %%fs:8(%%rcx)\n\t"				\
 	"1:\n\t"							\
 	PCPC_INJECT(1) PCPC_STEP_INDEX					\
 	PCPC_INJECT(2) PCPC_STEP_GATE					\
@@ -104,19 +110,18 @@ static PCPC_ALWAYS_INLINE uint32_t pcpc_rseq_index(const struct pcpc_place *plac
 	return index | (uint32_t)((int32_t)cpu >> 31);
 }
 
-static PCPC_ALWAYS_INLINE enum pcpc_outcome pcpc_rseq_commit(const struct pcpc_place *place,
-							     struct pcpc_stock *stock,
-							     uint32_t slot, pcpc_word old_word,
-							     pcpc_word new_word)
+/* Commit, to a word that is known by its address. */
+static PCPC_ALWAYS_INLINE enum pcpc_outcome pcpc_rseq_commit_at(const struct pcpc_area *area,
+								uint32_t index, pcpc_word *word,
+								pcpc_word old_word,
+								pcpc_word new_word)
 {
-	__asm__ goto(
-		PCPC_SECTION(PCPC_STEP_WORD)
-		: /* no outputs */
-		: [rseq] "r"(place->rseq), [field] "r"(place->field), [index] "r"(place->index),
-		  [stock] "r"(stock), [word] "r"(&stock->slot[slot]), [old_word] "r"(old_word),
-		  [new_word] "r"(new_word)
-		: "memory", "cc", "rax"
-		: aborted, closed, changed);
+	__asm__ goto(PCPC_SECTION(PCPC_STEP_WORD)
+		     : /* no outputs */
+		     : [rseq] "m"(area->rseq), [field] "m"(area->field), [index] "r"(index),
+		       [word] "r"(word), [old_word] "r"(old_word), [new_word] "r"(new_word)
+		     : "memory", "cc", "rax", "rcx"
+		     : aborted, closed, changed);
 	return PCPC_DONE;
 aborted:
 	return PCPC_ABORTED;
@@ -134,10 +139,10 @@ static PCPC_ALWAYS_INLINE enum pcpc_outcome pcpc_rseq_insert(const struct pcpc_p
 	__asm__ goto(
 		PCPC_SECTION(PCPC_STEP_WORD PCPC_STEP_OWNERS)
 		: /* no outputs */
-		: [rseq] "r"(place->rseq), [field] "r"(place->field), [index] "r"(place->index),
+		: [rseq] "m"(place->rseq), [field] "m"(place->field), [index] "r"(place->index),
 		  [stock] "r"(stock), [word] "r"(&stock->slot[slot]), [old_word] "r"(old_word),
 		  [new_word] "r"(new_word), [owner] "r"(new_word >> PCPC_OWNER_SHIFT)
-		: "memory", "cc", "rax"
+		: "memory", "cc", "rax", "rcx"
 		: aborted, closed, changed);
 	return PCPC_DONE;
 aborted:
@@ -148,7 +153,7 @@ changed:
 	return PCPC_CHANGED;
 }
 
-static PCPC_ALWAYS_INLINE void pcpc_rseq_leave(const struct pcpc_place *place)
+static PCPC_ALWAYS_INLINE void pcpc_rseq_leave(ptrdiff_t rseq)
 {
-	__asm__ __volatile__("movq $0, %%fs:8(%0)" : : "r"(place->rseq) : "memory");
+	__asm__ __volatile__("movq $0, %%fs:8(%0)" : : "r"(rseq) : "memory");
 }

@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+# run.sh [MESON TEST ARGUMENT...] - installs what is missing, builds, runs all tests.
+# BUILD: the build directory (default build/tests in the checkout).
+set -eu
+cd "$(dirname "$0")/.."
+build=${BUILD:-build/tests}
+
+# To build; to run the tests that use them (gdb, qemu-user, the kernel's headers ...).
+sh tests/packages.sh gcc libc6-dev meson ninja-build pkg-config check python3 binutils \
+	g++ clang gdb valgrind qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
+	linux-headers-amd64 make
+
+[ -f "$build/build.ninja" ] || meson setup "$build" --werror
+meson compile -C "$build"
+meson test -C "$build" --print-errorlogs "$@"
