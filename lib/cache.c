@@ -163,6 +163,7 @@ static PCPC_COLD void refill_slow(struct pcpc_cache *cache, uint32_t owner, uint
 		pcpc_defer(ret_deferred, owner, request.count, request.delta);
 }
 
+#if PCPC_HAVE_RSEQ
 /*
  * After a fast path that got as far as the word. count is read back from how the word would have
  * changed: so the fast path need not keep it beside the operands of the sequence.
@@ -197,7 +198,6 @@ static PCPC_ALWAYS_INLINE enum pcpc_fast_end fast_arguments(const struct pcpc_ca
 bool pcpc_cache_consume(struct pcpc_cache *cache, uint32_t owner, uint64_t count, int64_t delta,
 			const struct pcpc_marks *marks, struct pcpc_deferred *ret_deferred)
 {
-#if PCPC_HAVE_RSEQ
 	enum pcpc_fast_end end = fast_arguments(cache, delta, marks, ret_deferred);
 	pcpc_word change;
 
@@ -209,14 +209,12 @@ bool pcpc_cache_consume(struct pcpc_cache *cache, uint32_t owner, uint64_t count
 	}
 	if (end == PCPC_FAST_FAILED)
 		return consume_again(cache, owner, change, marks, ret_deferred);
-#endif
 	return consume_slow(cache, owner, count, delta, marks, ret_deferred);
 }
 
 void pcpc_cache_refill(struct pcpc_cache *cache, uint32_t owner, uint64_t count, int64_t delta,
 		       const struct pcpc_marks *marks, struct pcpc_deferred *ret_deferred)
 {
-#if PCPC_HAVE_RSEQ
 	enum pcpc_fast_end end = fast_arguments(cache, delta, marks, ret_deferred);
 	pcpc_word change;
 
@@ -227,9 +225,24 @@ void pcpc_cache_refill(struct pcpc_cache *cache, uint32_t owner, uint64_t count,
 	else if (end == PCPC_FAST_FAILED)
 		refill_again(cache, owner, change, marks, ret_deferred);
 	else
-#endif
 		refill_slow(cache, owner, count, delta, marks, ret_deferred);
 }
+
+#else
+
+bool pcpc_cache_consume(struct pcpc_cache *cache, uint32_t owner, uint64_t count, int64_t delta,
+			const struct pcpc_marks *marks, struct pcpc_deferred *ret_deferred)
+{
+	return consume_slow(cache, owner, count, delta, marks, ret_deferred);
+}
+
+void pcpc_cache_refill(struct pcpc_cache *cache, uint32_t owner, uint64_t count, int64_t delta,
+		       const struct pcpc_marks *marks, struct pcpc_deferred *ret_deferred)
+{
+	refill_slow(cache, owner, count, delta, marks, ret_deferred);
+}
+
+#endif
 
 /* Copies what the caller gave; fields it does not have are 0. */
 static int read_config(const struct pcpc_cache_config *config, struct pcpc_cache_config *ret_config)

@@ -47,6 +47,7 @@ int pcpc_fence_sequences(int cpu)
 	return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ, MEMBARRIER_CMD_FLAG_CPU, cpu);
 }
 
+#if PCPC_HAVE_RSEQ
 /* Registers the process, and makes sure by one call. Registering again is harmless. */
 static bool membarrier_works(void)
 {
@@ -77,7 +78,6 @@ static bool kernel_aborts_sequences(void)
 #endif
 }
 
-#if PCPC_HAVE_RSEQ
 /* How much of struct rseq the kernel fills. */
 static unsigned long feature_size(void)
 {

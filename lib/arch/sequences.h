@@ -52,6 +52,7 @@
 #include <pcpcharge/base.h>
 
 /* ThreadSanitizer does not see into assembly. */
+#ifndef PCPC_NO_RSEQ
 #if defined(__SANITIZE_THREAD__)
 #define PCPC_NO_RSEQ
 #elif defined(__has_feature)
@@ -59,9 +60,9 @@
 #define PCPC_NO_RSEQ
 #endif
 #endif
+#endif
 
-/* Signature before every abort address; the C library registered the same one. Injection points are
- * empty outside tests. */
+/* Between the steps: nothing; a test puts delays here. */
 #ifndef PCPC_INJECT
 #define PCPC_INJECT(point) ""
 #endif
