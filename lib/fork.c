@@ -40,9 +40,9 @@ static void fork_child(void)
 	for (cache = list; cache; cache = cache->next) {
 		/* Wishes of threads that are not here: nobody waits for them. */
 		atomic_store_explicit(&cache->wishes, NULL, memory_order_relaxed);
-		pthread_mutex_init(&cache->drain_mutex, NULL);
+		pthread_mutex_unlock(&cache->drain_mutex);
 	}
-	pthread_mutex_init(&list_mutex, NULL);
+	pthread_mutex_unlock(&list_mutex);
 }
 
 int pcpc_fork_add(struct pcpc_cache *cache)
