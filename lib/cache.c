@@ -202,7 +202,7 @@ bool pcpc_cache_consume(struct pcpc_cache *cache, uint32_t owner, uint64_t count
 	pcpc_word change;
 
 	if (PCPC_LIKELY(end == PCPC_FAST_DONE))
-		end = pcpc_fast_consume(&cache->fast, owner, count, &change);
+		end = pcpc_fast_consume(&cache->fast, owner, count, marks, &change);
 	if (PCPC_LIKELY(end == PCPC_FAST_DONE)) {
 		pcpc_defer(ret_deferred, 0, 0, 0);
 		return true;
@@ -311,10 +311,15 @@ static struct pcpc_cache *map_cache(uint32_t stocks, uint32_t nr_indices)
 	size_t offset =
 		round_up(start + sizeof(struct pcpc_cache) + nr_indices * sizeof(uint32_t), page);
 	size_t stride = stocks * sizeof(struct pcpc_stock);
-	size_t bytes = offset + stride * nr_indices;
-	char *mapping = pcpc_map(bytes);
+	size_t bytes;
 	struct pcpc_cache *cache;
+	char *mapping;
 
+	/* Where size_t is narrow. */
+	if (__builtin_mul_overflow(stride, nr_indices, &bytes) ||
+	    __builtin_add_overflow(bytes, offset, &bytes))
+		return NULL;
+	mapping = pcpc_map(bytes);
 	if (!mapping)
 		return NULL;
 	cache = (struct pcpc_cache *)(mapping + start);

@@ -79,6 +79,12 @@ static inline struct pcpc_stock *pcpc_cache_stock(const struct pcpc_cache *cache
 	return (struct pcpc_stock *)(word & ~(uintptr_t)(sizeof(struct pcpc_stock) - 1));
 }
 
+/* The stock with that number, counted through all indices. */
+static inline struct pcpc_stock *pcpc_cache_line(const struct pcpc_cache *cache, size_t line)
+{
+	return (struct pcpc_stock *)cache->fast.words + line;
+}
+
 /* fork.c: every live cache is on one list, so that fork finds their mutexes. Both take the list
  * mutex. Adding may answer -ENOMEM, the first time. */
 int pcpc_fork_add(struct pcpc_cache *cache);

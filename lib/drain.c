@@ -64,11 +64,6 @@ static uint32_t stocks_to_scan(const struct pcpc_cache *cache, uint32_t index)
 	return groups < cache->stocks_per_cpu ? groups : cache->stocks_per_cpu;
 }
 
-static struct pcpc_stock *line_at(const struct pcpc_cache *cache, uint32_t line)
-{
-	return (struct pcpc_stock *)cache->fast.words + line;
-}
-
 /* Lists the lines of this round in cache->line, as many as the buffer of words has room for; moves
  * the cursor past them. */
 static uint32_t find_lines(struct pcpc_cache *cache, struct pcpc_wish *wishes,
@@ -80,7 +75,7 @@ static uint32_t find_lines(struct pcpc_cache *cache, struct pcpc_wish *wishes,
 		stocks = stocks_to_scan(cache, cursor->index);
 		for (; cursor->stock < stocks; cursor->stock++) {
 			line = cursor->index * cache->stocks_per_cpu + cursor->stock;
-			if (!line_wanted(wishes, line_at(cache, line)))
+			if (!line_wanted(wishes, pcpc_cache_line(cache, line)))
 				continue;
 			if (found == PCPC_DRAIN_LINES)
 				return found;
@@ -95,7 +90,7 @@ static void set_gates(struct pcpc_cache *cache, uint32_t lines, uint32_t gate, i
 	uint32_t i;
 
 	for (i = 0; i < lines; i++)
-		__atomic_store_n(&line_at(cache, cache->line[i])->gate, gate, order);
+		__atomic_store_n(&pcpc_cache_line(cache, cache->line[i])->gate, gate, order);
 }
 
 /* Close the gates of this round, and wait until no sequence that saw one open is running. */
@@ -147,7 +142,7 @@ static uint32_t take_words(struct pcpc_cache *cache, struct pcpc_wish *wishes, u
 	pcpc_word *slots;
 
 	for (i = 0; i < lines; i++) {
-		slots = line_at(cache, cache->line[i])->slot;
+		slots = pcpc_cache_line(cache, cache->line[i])->slot;
 		for (slot = 0; slot < PCPC_STOCK_SLOTS; slot++)
 			if (take_word(cache, wishes, &slots[slot], &cache->taken[taken]))
 				taken++;

@@ -15,51 +15,82 @@
 static pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct pcpc_cache *list;
 
+/* How often this thread's fork has entered the handlers: they may be installed more than once. */
+static _Thread_local unsigned int depth __attribute__((tls_model("initial-exec")));
+
 static void fork_prepare(void)
 {
 	struct pcpc_cache *cache;
 
+	if (depth++)
+		return;
 	pthread_mutex_lock(&list_mutex);
-	for (cache = list; cache; cache = cache->next)
+	for (cache = list; cache; cache = cache->next) {
 		pthread_mutex_lock(&cache->drain_mutex);
+		/* A handler of the program's that drains gets -EDEADLK. */
+		atomic_store_explicit(&cache->drainer, pthread_self(), memory_order_relaxed);
+	}
+}
+
+static void let_go(void)
+{
+	struct pcpc_cache *cache;
+
+	for (cache = list; cache; cache = cache->next) {
+		atomic_store_explicit(&cache->drainer, (pthread_t)0, memory_order_relaxed);
+		pthread_mutex_unlock(&cache->drain_mutex);
+	}
+	pthread_mutex_unlock(&list_mutex);
 }
 
 static void fork_parent(void)
 {
-	struct pcpc_cache *cache;
-
-	for (cache = list; cache; cache = cache->next)
-		pthread_mutex_unlock(&cache->drain_mutex);
-	pthread_mutex_unlock(&list_mutex);
+	if (!--depth)
+		let_go();
 }
 
 static void fork_child(void)
 {
 	struct pcpc_cache *cache;
 
-	for (cache = list; cache; cache = cache->next) {
-		/* Wishes of threads that are not here: nobody waits for them. */
+	if (--depth)
+		return;
+	/* Wishes of threads that are not here: nobody waits for them. */
+	for (cache = list; cache; cache = cache->next)
 		atomic_store_explicit(&cache->wishes, NULL, memory_order_relaxed);
-		pthread_mutex_unlock(&cache->drain_mutex);
-	}
-	pthread_mutex_unlock(&list_mutex);
+	let_go();
+}
+
+/*
+ * Installs the handlers, before anything that they protect is locked: another thread may fork at
+ * any moment of this, and a lock that is held then would be held in the child by nobody. So no lock
+ * keeps two threads from installing them twice, which the handlers put up with.
+ */
+static int install(void)
+{
+	static atomic_bool installed;
+	int r;
+
+	/* Relaxed: once more does no harm. */
+	if (atomic_load_explicit(&installed, memory_order_relaxed))
+		return 0;
+	r = pthread_atfork(fork_prepare, fork_parent, fork_child);
+	if (r == 0)
+		atomic_store_explicit(&installed, true, memory_order_relaxed);
+	return -r;
 }
 
 int pcpc_fork_add(struct pcpc_cache *cache)
 {
-	static bool installed;
-	int r = 0;
+	int r = install();
 
+	if (r < 0)
+		return r;
 	pthread_mutex_lock(&list_mutex);
-	if (!installed)
-		r = -pthread_atfork(fork_prepare, fork_parent, fork_child);
-	if (r == 0) {
-		installed = true;
-		cache->next = list;
-		list = cache;
-	}
+	cache->next = list;
+	list = cache;
 	pthread_mutex_unlock(&list_mutex);
-	return r;
+	return 0;
 }
 
 void pcpc_fork_remove(struct pcpc_cache *cache)

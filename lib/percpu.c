@@ -30,6 +30,9 @@
 #define RSEQ_SIZE_ALLOCATED 32
 #define RSEQ_SIZE_MM_CID 28
 
+/* More than Linux can have; CPUs beyond would bypass the stocks. */
+#define MAX_CPUS 65536
+
 /* glibc 2.35 has them. Weak, so that the library loads where they are not; there it has no
  * sequences. */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
@@ -142,7 +145,9 @@ uint32_t pcpc_possible_cpus(void)
 	 * stocks. */
 	if (last < 0)
 		last = sysconf(_SC_NPROCESSORS_CONF) - 1;
-	return last < 0 ? 1 : (uint32_t)last + 1;
+	if (last < 0)
+		return 1;
+	return last < MAX_CPUS ? (uint32_t)last + 1 : MAX_CPUS;
 }
 
 uint32_t pcpc_allowed_cpus(void)

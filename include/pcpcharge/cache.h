@@ -3,10 +3,10 @@
  * cache.h - the charge cache: the stocks of all CPUs.
  *
  * For programs with counters of their own. Units that were taken from a counter in batches are kept
- * on the CPU that runs (refill), used there for about a nanosecond each (consume), and taken back
- * from all CPUs when they are wanted (drain). What an operation takes out of a stock it hands back
- * in a struct pcpc_deferred, and the caller settles it afterwards: it gives the units back to its
- * counter and adds the delta to its statistic. The cache itself never touches a counter.
+ * on the CPU that runs (refill), used there for two or three nanoseconds each (consume), and taken
+ * back from all CPUs when they are wanted (drain). What an operation takes out of a stock it hands
+ * back in a struct pcpc_deferred, and the caller settles it afterwards: it gives the units back to
+ * its counter and adds the delta to its statistic. The cache itself never touches a counter.
  *
  * A cache keeps no reference on any owner: an id is a number here. Do not reuse one before it is
  * drained.
@@ -62,9 +62,13 @@ struct pcpc_cache_config {
  * environment is neither atomic nor rseq; -ENOSYS: the engine or index that was asked for does not
  * work here; -ENOMEM.
  *
- * Threads: any number at a time, not from signal handlers. The first call of a process registers it
- * for membarrier, which takes some microseconds, longer once it has threads. After fork the child
- * has the same cache with what its stocks held.
+ * Threads: any number at a time, not from signal handlers or fork handlers. The first call of a
+ * process registers it for membarrier, which takes some microseconds, longer once it has threads.
+ *
+ * Fork: the child has the same cache with what its stocks held. The first call also installs fork
+ * handlers, which hold the drains' mutexes while a process forks. So if fork handlers of yours take
+ * a lock that a settle function takes, install them before the first call; and do not fork with
+ * such a lock held. Make the first cache before several threads fork.
  */
 PCPC_API int pcpc_cache_create(const struct pcpc_cache_config *config,
 			       struct pcpc_cache **ret_cache);
@@ -95,8 +99,9 @@ PCPC_API enum pcpc_engine pcpc_cache_engine(const struct pcpc_cache *cache);
  * @ret_deferred: set in every case, to owner 0 where there is nothing to settle
  *
  * Returns true if the stock served all of it, else false and nothing has changed: the units are not
- * here, the stock is being drained, or an argument is NULL or out of range. Take them from your
- * counter then, and refill what you took too much. No units and no delta is a no-op and true.
+ * here, the stock is being drained, eight attempts were interrupted, or an argument is NULL or out
+ * of range. Take them from your counter then, and refill what you took too much. No units and no
+ * delta is a no-op and true.
  *
  * Threads: any number at a time, signal handlers at any instruction included. Never blocks, locks,
  * allocates or calls the system. Gives no ordering: a consume does not see what another thread did
@@ -119,8 +124,10 @@ PCPC_API bool pcpc_cache_consume(struct pcpc_cache *cache, uint32_t owner, uint6
  *
  * Cannot fail: what the stock does not take (bypass) is deferred whole and no slot changes. It
  * defers what it trimmed or cleared of the owner's own slot, or the word of another owner whom it
- * evicted, never both. NULL or bad arguments bypass, so that nothing is lost; with ret_deferred
- * NULL nothing is done and the units stay with the caller.
+ * evicted, never both. (The atomic engine may add to it what it finds in a second slot of the
+ * owner, which racing inserts have left.) NULL or bad arguments bypass, so that nothing is lost:
+ * what was given stands in ret_deferred, also for an owner out of range. With ret_deferred NULL
+ * nothing is done and the units stay with the caller.
  *
  * Threads and ordering: as pcpc_cache_consume().
  */
@@ -132,9 +139,12 @@ PCPC_API void pcpc_cache_refill(struct pcpc_cache *cache, uint32_t owner, uint64
  * asked more than once about one word, and by another thread that drains at the same time. */
 typedef bool pcpc_match_fn(uint32_t owner, void *context);
 
-/* Receives one word that was taken: never an empty one. No gate is closed; it may consume and
- * refill, but not drain, fork, create or destroy a cache. May be called by another thread that
- * drains at the same time, while the one that asked waits. */
+/*
+ * Receives one word that was taken: never an empty one. No gate is closed. It may consume and
+ * refill; it must not drain (this cache or another), fork, create or destroy a cache, or take a
+ * lock that somebody holds who drains; and like match() it must return, by no other way. May be
+ * called by another thread that drains at the same time, while the one that asked waits.
+ */
 typedef void pcpc_settle_fn(const struct pcpc_deferred *deferred, void *context);
 
 /**
@@ -146,11 +156,13 @@ typedef void pcpc_settle_fn(const struct pcpc_deferred *deferred, void *context)
  * @context: for both
  *
  * When it returns, everything that was stocked for those owners before the call has been settled,
- * and their slots were free once. While a stock is drained its own CPU bypasses it; nothing waits
+ * and their slots were free once; what a refill in progress had taken out is that refill's to
+ * settle. While a stock is drained its own CPU bypasses it; nothing waits
  * for a drain but another drain, and drains that wait are served together by the next round. Words
  * that match for two of them go to one.
  *
- * Returns 0; -EINVAL: an argument is NULL; -EDEADLK: called by match() or settle(); else what
+ * Returns 0; -EINVAL: an argument is NULL; -EDEADLK: called by match(), settle() or a fork handler;
+ * else what
  * membarrier answered (-EPERM where a seccomp filter came later): the stocks are open again, and
  * what had not been settled by then is still in them.
  *
@@ -176,10 +188,11 @@ struct pcpc_cache_stats {
 	enum pcpc_index index;	 /* in use: PCPC_INDEX_CPU or PCPC_INDEX_MM_CID */
 	uint32_t nr_cpus;	 /* indices there are stocks for */
 	uint32_t stocks_per_cpu;
-	uint64_t drains;	 /* calls of pcpc_cache_drain() that were served */
+	uint64_t drains;	 /* calls of pcpc_cache_drain() that were served, or failed */
 	uint64_t rounds;	 /* rounds they took; fewer where they combined */
 	uint64_t membarriers;	 /* system calls those made, refused ones too */
-	uint64_t bytes_resident; /* memory the stocks occupy now */
+	uint64_t bytes_resident; /* of stocks, in memory now; pages of zeroes that were looked at
+				    too */
 };
 
 /**
@@ -208,7 +221,8 @@ PCPC_END_DECLS
  * An object that uses it must never be dlclosed: a thread may still point at one of the object's
  * sequence descriptors, and the kernel kills a thread whose descriptor is gone. An object that may
  * be dlclosed defines PCPC_INLINE_UNLOADABLE as well; each operation then clears the thread's
- * pointer, for one more store. (The library itself is never unloaded.)
+ * pointer, for one more store. (The shared library
+ * itself is never unloaded; the static one is part of whatever it is linked into.)
  */
 #ifdef PCPC_INLINE
 #include <pcpcharge/inline.h>
@@ -230,7 +244,7 @@ static PCPC_ALWAYS_INLINE bool pcpc_cache_consume_inline(struct pcpc_cache *cach
 	pcpc_word change;
 
 	if (PCPC_LIKELY(cache && marks && ret_deferred && !delta) &&
-	    PCPC_LIKELY(pcpc_fast_consume(fast, owner, count, &change) == PCPC_FAST_DONE)) {
+	    PCPC_LIKELY(pcpc_fast_consume(fast, owner, count, marks, &change) == PCPC_FAST_DONE)) {
 		pcpc_defer(ret_deferred, 0, 0, 0);
 		return true;
 	}

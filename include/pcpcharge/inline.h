@@ -15,8 +15,8 @@
 #include <pcpcharge/stock.h>
 #include <pcpcharge/arch/sequences.h>
 
-/* The layout of struct pcpc_fast and of a stock. The place of limit never changes, whatever this
- * number is. */
+/* The layout of struct pcpc_fast and of a stock. limit and area never move, whatever this number
+ * is: an object of another layout reads them before it finds limit to be 0. */
 #define PCPC_LAYOUT 1u
 
 /* What a fast path reads of a cache: one line, and but for the limit nobody writes it once the
@@ -24,10 +24,13 @@
 struct pcpc_fast {
 	uint32_t limit;	       /* indices below this may use the fast path; 0 shuts it */
 	uint32_t mask;	       /* words of one index's stocks, less one */
+	struct pcpc_area area; /* cpu_id or mm_cid */
 	uint64_t stride;       /* bytes of one index's stocks */
 	pcpc_word *words;      /* the stocks of index 0 */
-	struct pcpc_area area; /* cpu_id or mm_cid */
 } __attribute__((aligned(64)));
+
+PCPC_STATIC_ASSERT(offsetof(struct pcpc_fast, limit) == 0 && offsetof(struct pcpc_fast, area) == 8,
+		   "older inlined code finds these two here");
 
 /* Owner id to stock number: (id - 1) / 7, by a multiplication that is exact for every 20-bit id. */
 static inline uint32_t pcpc_owner_group(uint32_t owner)
@@ -98,13 +101,14 @@ static PCPC_ALWAYS_INLINE enum pcpc_fast_end pcpc_fast_commit(const struct pcpc_
 }
 
 /*
- * Consume, with no delta asked for and none in the word: then delta_batch does not matter. Each
+ * Consume, with no delta asked for and none in the word: then none can be full. Each
  * check is one comparison off the path from the word's load to its store, so that the next
  * operation on the same word need not wait for them. After FAILED, *ret_change is how the word
  * would have changed, from which count can be had: so count needs no register of its own.
  */
 static PCPC_ALWAYS_INLINE enum pcpc_fast_end pcpc_fast_consume(const struct pcpc_fast *fast,
 							       uint32_t owner, uint64_t count,
+							       const struct pcpc_marks *marks,
 							       pcpc_word *ret_change)
 {
 	pcpc_word *word, was, will;
@@ -112,6 +116,7 @@ static PCPC_ALWAYS_INLINE enum pcpc_fast_end pcpc_fast_consume(const struct pcpc
 
 	PCPC_FAST_REQUIRE(pcpc_owner_valid(owner), UNFIT);
 	PCPC_FAST_REQUIRE(count <= PCPC_COUNT_MAX, UNFIT);
+	PCPC_FAST_REQUIRE(marks->delta_batch <= (uint32_t)PCPC_DELTA_MAX, UNFIT);
 	index = pcpc_fast_index(fast);
 	PCPC_FAST_REQUIRE(index < PCPC_LOAD(fast->limit), UNFIT);
 	word = pcpc_fast_word(fast, index, owner);

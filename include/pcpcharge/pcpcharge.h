@@ -2,10 +2,9 @@
 /*
  * pcpcharge.h - all of libpcpcharge.
  *
- * Counts and bounds what the tenants of one process use, at about a nanosecond an operation. Units
- *are taken from a counter in batches and kept in per-CPU stocks, several owners to a cache line;
- *everything slow is handed back to the caller as a deferred amount, to be settled after the per-CPU
- *step.
+ * Counts what the tenants of one process use, at two or three nanoseconds an operation. Units are
+ * taken from a counter in batches and kept in per-CPU stocks, several owners to a cache line; what
+ * is slow is handed back to the caller as a deferred amount, to be settled after the per-CPU step.
  *
  *	stock.h   one CPU's stock: slot words and their transitions; header only, no libc
  *	cache.h   the stocks of all CPUs: consume, refill, drain

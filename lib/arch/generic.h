@@ -19,7 +19,7 @@
 
 /*
  * Acquire-release on success: whoever takes units from a word pairs with whoever put them there
- * (drain_take() in drain.c and every other exchange of this word), so that what that thread did
+ * (take_word() in drain.c and every other exchange of this word), so that what that thread did
  * before is seen too. Relaxed on failure: the caller reads again.
  */
 static inline enum pcpc_outcome pcpc_atomic_commit(const struct pcpc_place *place,

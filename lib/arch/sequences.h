@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * sequences.h - the contract of the two per-CPU sequences, and the choice of who implements them
- *here.
+ * sequences.h - the contract of the two per-CPU sequences, and who implements them here.
  *
  * Everything that happens in a stock is one of these two:
  *
@@ -19,32 +18,35 @@
  * What an implementation promises:
  *
  *  - S1 to S4 happen with no other thread running on that index in between: a thread that is
- *preempted, migrated or interrupted by a signal before S4 has done nothing, and answers ABORTED.
- *(generic.h: no index; see there.)
+ *    preempted, migrated or interrupted by a signal before S4 has done nothing, and answers
+ *    ABORTED. (generic.h has no index; see there.)
  *  - Nothing is stored but S4. Every answer but DONE means that the stock is as it was.
- *  - S2 is inside, not before: a drain closes the gate and then makes every sequence that saw it
- *open end. A gate that was tested outside could close before the sequence begins. The load in S2 is
- *an acquire (pairs with the release that re-opens the gate, drain_round() in drain.c): S3 must not
- *see a word from before the drain.
+ *  - S2 is inside, not before: a drain closes the gate and then makes every sequence end that saw
+ *    it open. A gate that was tested outside could close before the sequence begins. The load in S2
+ *    is an acquire (pairs with the release that re-opens the gate, drain_round() in drain.c): S3
+ *    must not see a word from before the drain.
  *  - S3i is inside for the same reason: two interrupted inserts would put one owner into two slots.
  *  - The gate is compared as its own four bytes.
  *  - A sequence does not retry; its caller does, PCPC_TRIES times at the most, and reads everything
- *anew.
+ *    anew.
  *
  * An architecture file provides, for the restartable sequences,
  *
- *	uint32_t pcpc_rseq_index(const struct pcpc_place *place)    the index now; with the top bit
- *set if not registered enum pcpc_outcome pcpc_rseq_commit(place, stock, slot, old, new) enum
- *pcpc_outcome pcpc_rseq_insert(place, stock, slot, old, new) void pcpc_rseq_leave(const struct
- *pcpc_place *place)        forget the last descriptor
+ *	uint32_t pcpc_rseq_index(place)
+ *		the index now; with the top bit set in a thread that is not registered
+ *	enum pcpc_outcome pcpc_rseq_commit_at(area, index, word, old, new)
+ *		commit, to a slot that is known by its address
+ *	enum pcpc_outcome pcpc_rseq_insert(place, stock, slot, old, new)
+ *	void pcpc_rseq_leave(rseq)
+ *		forget the last descriptor
  *
  * as always_inline functions, so that the extern and the inline fast path are one text. Rules for
- *whoever writes another: asm goto without outputs (gcc 12 miscompiles it with them); the
- *descriptor's address is stored by the instruction just before the start label, and the end label
- *stands just after the committing store; nothing that the section overwrites is needed after an
- *abort; section flags with `?`, or a C++ inline function in two objects does not link. The steps
- *stand in macros only so that a test can leave one out, put a delay between two, or compare twice,
- *and be seen to fail.
+ * whoever writes another: asm goto without outputs (gcc 12 miscompiles it with them); the
+ * descriptor's address is stored by the instruction just before the start label, and the end label
+ * stands just after the committing store; nothing that the section overwrites is needed after an
+ * abort; section flags with `?`, or a C++ inline function in two objects does not link. The steps
+ * stand in macros only so that a test can leave one out, put a delay between two, or compare twice,
+ * and be seen to fail.
  */
 #ifndef PCPCHARGE_ARCH_SEQUENCES_H
 #define PCPCHARGE_ARCH_SEQUENCES_H

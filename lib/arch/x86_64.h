@@ -4,8 +4,8 @@
  *
  * The rseq area is reached as %fs:offset without loading the thread pointer. Its two offsets are
  * memory operands and the stock is found from the word: with five registers less in use, the extern
- * fast path has hardly any to save. Loads are not
- * reordered with loads and stores not with stores, so the acquire of S2 is a plain compare.
+ * fast path has hardly any to save. Loads are not reordered with loads and stores not with stores,
+ * so the acquire of S2 is a plain compare.
  */
 #ifndef PCPCHARGE_ARCH_SEQUENCES_H
 #error "include arch/sequences.h"
