@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""names.py SOURCE LIBRARY.so - the names of the interface agree with each other.
+
+Exported symbols, the version map, and the declarations marked PCPC_API are one set; every macro that
+a public header defines is prefixed; every public function has a manual page and is used somewhere in
+the tests; and every pcpc_name() that a comment or document mentions is declared.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+source, library = pathlib.Path(sys.argv[1]), sys.argv[2]
+public = sorted((source / 'include/pcpcharge').glob('*.h'))
+sequences = sorted((source / 'lib/arch').glob('*.h'))
+private = sorted((source / 'lib').glob('*.[ch]'))
+texts = {path: path.read_text() for path in public + sequences + private}
+problems = []
+
+
+def differ(what, left, right):
+    for name in sorted(left - right):
+        problems.append(f'{name}: {what}')
+
+
+def without_comments(text):
+    return re.sub(r'/\*.*?\*/|//[^\n]*', '', text, flags=re.S)
+
+
+declared = set()
+for path in public:
+    declared |= set(re.findall(r'PCPC_API[^;{]*?\b(pcpc_\w+)\(', without_comments(texts[path])))
+mapped = set(re.findall(r'^\t(pcpc_\w+);', (source / 'lib/libpcpcharge.map').read_text(), re.M))
+symbols = subprocess.run(['nm', '-D', '--defined-only', library], check=True, text=True,
+                         stdout=subprocess.PIPE).stdout
+exported = {line.split()[2].split('@')[0] for line in symbols.splitlines() if ' A ' not in line}
+differ('declared and not in the map', declared, mapped)
+differ('in the map and not declared', mapped, declared)
+differ('in the map and not exported', mapped, exported)
+differ('exported and not in the map', exported, mapped)
+
+for path in public + sequences:
+    for name in re.findall(r'^[ \t]*#[ \t]*define[ \t]+(\w+)', texts[path], re.M):
+        if not name.startswith(('PCPC_', 'PCPCHARGE_', 'pcpc_')):
+            problems.append(f'{path.name}: {name} is not prefixed')
+
+pages = {path.stem for path in (source / 'lib/man').glob('*.3')}
+differ('no manual page', declared, pages)
+
+tests = ''.join(path.read_text() for folder in ('tests', 'examples')
+                for path in (source / folder).rglob('*.[ch]'))
+differ('not used by any test or example', declared,
+       set(re.findall(r'\b(pcpc_\w+)\s*\(', tests)) | {'pcpc_inline_register'})
+
+known = set()
+for text in texts.values():
+    known |= set(re.findall(r'\b(pcpc_\w+)\s*\(', without_comments(text)))
+    known |= set(re.findall(r'\btypedef\b[^;]*?\b(pcpc_\w+)\s*\(', text))
+documents = dict(texts)
+for name in ('README.md', 'lib/DESIGN.md', 'tests/README.md'):
+    path = source / name
+    if path.exists():
+        documents[path] = path.read_text()
+for path, text in documents.items():
+    for name in re.findall(r'\b(pcpc_\w+)\(\)', text):
+        if name not in known:
+            problems.append(f'{path.name}: mentions {name}(), which is not declared')
+
+print('\n'.join(problems) or f'{len(declared)} functions')
+sys.exit(bool(problems))
