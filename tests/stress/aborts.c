@@ -26,8 +26,8 @@
 #include <pcpcharge/arch/sequences.h>
 
 #define SKIPPED 77
-#define WANTED 25    /* disturbed sequences of each kind */
-#define TRIES 5000   /* to get them: sequences may also be aborted by others, or begin too late */
+#define WANTED 25  /* disturbed sequences of each kind */
+#define TRIES 5000 /* to get them: sequences may also be aborted by others, or begin too late */
 #define BUDGET (1ull << 31) /* loops a sequence waits: a second or so */
 #define HEAD_START 2000	    /* loops a disturber leaves the sequence to begin: only saves tries */
 
@@ -41,8 +41,8 @@ enum end {
 };
 
 /*
- * Numbers of rounds: the last that main has asked for, the last whose disturbance has begun, the last
- * whose disturbance is over. Assembly reads them, so they are not of atomic type.
+ * Numbers of rounds: the last that main has asked for, the last whose disturbance has begun, the
+ * last whose disturbance is over. Assembly reads them, so they are not of atomic type.
  */
 static uint32_t asked, begun, over, committed;
 static atomic_bool finished; /* relaxed: it only has to be seen at some time */
@@ -281,7 +281,8 @@ static bool run_kind(const struct kind *kind, ptrdiff_t rseq, uint64_t mask, str
 	run_rounds(rseq, mask, tally);
 	atomic_store_explicit(&finished, true, memory_order_relaxed);
 	pthread_join(thread, NULL);
-	printf("aborts: %s: %u aborted, %u went on (%u too late, %u aborted by others, %u expired)\n",
+	printf("aborts: %s: %u aborted, %u went on (too late %u, aborted by others %u, "
+	       "expired %u)\n",
 	       kind->name, tally->aborted, tally->seen, tally->late, tally->other, tally->expired);
 	return true;
 }

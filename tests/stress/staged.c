@@ -34,6 +34,9 @@ static cpu_set_t allowed;
 static _Thread_local void (*action_at[STAGED_POINTS])(void);
 static void (*in_handler)(void);
 
+/* A consume without a delta has deferred something. */
+static bool consume_deferred;
+
 void staged_hook(enum staged_point point)
 {
 	void (*action)(void) = action_at[point];
@@ -107,19 +110,21 @@ enum pcpc_outcome staged_try_consume(uint32_t owner, uint64_t count)
 	const struct pcpc_request request = { owner, count, 0, &staged_marks };
 	struct pcpc_deferred deferred = { 0, 0, 0 };
 	struct pcpc_place here = place();
-	enum pcpc_outcome outcome = pcpc_stock_try_consume(staged_stock, &here, primitives(),
-							   &request, &deferred);
+	enum pcpc_outcome outcome =
+		pcpc_stock_try_consume(staged_stock, &here, primitives(), &request, &deferred);
 
 	ck_assert_uint_eq(deferred.owner, 0);
 	return outcome;
 }
 
+/* No assertion, for it is also called in a signal handler: teardown() asserts. */
 bool staged_consume(uint32_t owner, uint64_t count)
 {
 	struct pcpc_deferred deferred;
 	bool hit = pcpc_cache_consume(staged_cache, owner, count, 0, &staged_marks, &deferred);
 
-	ck_assert_uint_eq(deferred.owner, 0);
+	if (deferred.owner)
+		consume_deferred = true;
 	return hit;
 }
 
@@ -302,6 +307,7 @@ static void setup(void)
 
 static void teardown(void)
 {
+	ck_assert(!consume_deferred);
 	pcpc_cache_destroy(staged_cache);
 	sem_destroy(&drainer.stopped);
 	sem_destroy(&drainer.go_on);
@@ -321,17 +327,20 @@ static bool engine_works(void)
 
 int main(int argc, char **argv)
 {
-	Suite *suite = suite_create("staged");
-	TCase *drains = tcase_create("drains"), *nested = tcase_create("nested");
+	TCase *drains, *nested;
 	SRunner *runner;
+	Suite *suite;
 	int failed;
 
-	staged_engine = argc > 1 && !strcmp(argv[1], "atomic") ? PCPC_ENGINE_ATOMIC
-							       : PCPC_ENGINE_RSEQ;
+	staged_engine =
+		argc > 1 && !strcmp(argv[1], "atomic") ? PCPC_ENGINE_ATOMIC : PCPC_ENGINE_RSEQ;
 	if (!engine_works()) {
 		printf("staged: skipped: the engine does not work here\n");
 		return SKIPPED;
 	}
+	suite = suite_create("staged");
+	drains = tcase_create("drains");
+	nested = tcase_create("nested");
 	tcase_add_checked_fixture(drains, setup, teardown);
 	tcase_add_checked_fixture(nested, setup, teardown);
 	staged_add_drain_tests(drains);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * staged.h - what the staged races share: one stock that all owners of a test are in, an action at a
- * hook, and drains by another thread, whole or stopped in the middle.
+ * staged.h - what the staged races share: one stock that all owners of a test are in, an action at
+ * a hook, and drains by another thread, whole or stopped in the middle.
  *
  * Every test runs with a fresh, empty cache of one stock per CPU and stays on one CPU. Its
  * expected values are worked out by hand; units are conserved where they add up.
@@ -19,7 +19,7 @@
 
 extern enum pcpc_engine staged_engine;
 extern struct pcpc_cache *staged_cache;
-extern struct pcpc_stock *staged_stock;  /* of the CPU the test runs on */
+extern struct pcpc_stock *staged_stock;	     /* of the CPU the test runs on */
 extern const struct pcpc_marks staged_marks; /* high 100, low 50, delta_batch 10 */
 
 /* What drains have handed to their settle function. */

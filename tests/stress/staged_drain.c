@@ -198,8 +198,8 @@ static void move(void)
 	moved = staged_move();
 }
 
-/* S1: the word it computed from belongs to a CPU that the thread has left. Nothing is at stake under
- * the atomic engine. */
+/* S1: the word it computed from belongs to a CPU that the thread has left. Nothing is at stake
+ * under the atomic engine. */
 START_TEST(moved_between_search_and_commit_a_refill_is_aborted)
 {
 	struct pcpc_deferred deferred;

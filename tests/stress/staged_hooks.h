@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * staged_hooks.h - stops an operation between its search and its commit, and between an eviction and
- * its settling. Given to the compiler by -include; includes nothing, see stress_hooks.h.
+ * staged_hooks.h - stops an operation between its search and its commit, and between an eviction
+ * and its settling. Given to the compiler by -include; includes nothing, see stress_hooks.h.
  */
 #ifndef STAGED_HOOKS_H
 #define STAGED_HOOKS_H

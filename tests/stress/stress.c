@@ -4,7 +4,9 @@
  * evictions, all at once?
  *
  *	stress [--engine auto|rseq|atomic] [--expect rseq|atomic] [--index auto|cpu|mm_cid]
- *	       [--stocks N] [--owners N] [--threads N] [--seconds S] [--seed N]
+ *	       [--stocks N] [--owners N] [--threads N] [--seconds S] [--seed N] [--period N]
+ *
+ * A thread is interrupted every --period microseconds.
  *
  * PCPC_STRESS_SECONDS in the environment makes runs longer than the default (with meson test, give
  * -t 0 as well). Exit status: 0 nothing was found wrong and enough has happened to say so; 1
@@ -12,8 +14,8 @@
  *
  * The same program, built against a library with one thing left out, is a broken twin (STRESS_TWIN
  * names it): that one answers 0 as soon as it has found what must go wrong (STRESS_SHOWS), and 1 if
- * it does not in 20 seconds. STRESS_STAGED is the load and the delays of the twins; with nothing left
- * out it is their control.
+ * it does not in 20 seconds. STRESS_STAGED is the load and the delays of the twins; with nothing
+ * left out it is their control.
  */
 #define _GNU_SOURCE
 #include "stress.h"
@@ -102,6 +104,7 @@ static void default_options(struct options *options)
 		.threads = 8,
 		.seed = (uint64_t)time.tv_sec * 1000000007u + (uint64_t)time.tv_nsec,
 		.seconds = DEFAULT_SECONDS,
+		.period = 400,
 	};
 #ifdef STRESS_TWIN
 	options->twin = STRESS_TWIN;
@@ -124,9 +127,11 @@ static void default_options(struct options *options)
 static bool read_options(int argc, char **argv, struct options *options)
 {
 	static const struct option known[] = {
-		{ "engine", 1, NULL, 'e' },  { "expect", 1, NULL, 'x' },  { "index", 1, NULL, 'i' },
-		{ "stocks", 1, NULL, 'l' },  { "owners", 1, NULL, 'o' },  { "threads", 1, NULL, 't' },
-		{ "seconds", 1, NULL, 's' }, { "seed", 1, NULL, 'r' },	  { NULL, 0, NULL, 0 },
+		{ "engine", 1, NULL, 'e' },  { "expect", 1, NULL, 'x' },
+		{ "index", 1, NULL, 'i' },   { "stocks", 1, NULL, 'l' },
+		{ "owners", 1, NULL, 'o' },  { "threads", 1, NULL, 't' },
+		{ "seconds", 1, NULL, 's' }, { "seed", 1, NULL, 'r' },
+		{ "period", 1, NULL, 'p' },  { NULL, 0, NULL, 0 },
 	};
 	int option, word = 0;
 
@@ -156,6 +161,9 @@ static bool read_options(int argc, char **argv, struct options *options)
 		case 's':
 			options->seconds = strtod(optarg, NULL);
 			break;
+		case 'p':
+			options->period = (uint32_t)strtoul(optarg, NULL, 0);
+			break;
 		case 'r':
 			options->seed = strtoull(optarg, NULL, 0);
 			break;
@@ -164,7 +172,8 @@ static bool read_options(int argc, char **argv, struct options *options)
 		}
 	}
 	return word >= 0 && optind == argc && options->stocks && options->owners - 1 < MAX_OWNERS &&
-	       options->threads - 1 < MAX_THREADS && options->seconds > 0;
+	       options->threads - 1 < MAX_THREADS && options->seconds > 0 &&
+	       options->period - 1 < 999999;
 }
 
 /* A few of the CPUs the process may run on, and no others from now on. */
@@ -239,8 +248,9 @@ static void wait_for_round(void)
 
 static void set_flag(atomic_bool *flag, bool value)
 {
-	/* Relaxed: the rendezvous orders. */
-	atomic_store_explicit(flag, value, memory_order_relaxed);
+	/* Release: pairs with paused() in stress_load.c. Who sees the pause over may write the
+	 * books that were read in it. */
+	atomic_store_explicit(flag, value, memory_order_release);
 }
 
 /* Rounds until something is wrong, or it is long enough and enough has happened. Ends with all

@@ -29,16 +29,16 @@
 
 /* What can be found to be wrong. */
 enum violation {
-	UNITS_LOST,	   /* usage(owner) is not held + stocked (G1) */
-	DELTA_LOST,	   /* delta settled + in slots is not what was asked for */
-	DUPLICATE,	   /* an owner in two slots of a stock where that must not be (G5) */
-	ABOVE_HIGH,	   /* more stocked than high allows (G12) */
-	CHANGED_CLOSED,	   /* a word or a gate changed while a drain had closed the gate */
-	GATE_LEFT,	   /* a gate is closed and no drain is running */
-	LEFT_AFTER_DRAIN,  /* a word is still there after a drain of everything */
-	BAD_WORD,	   /* a word, or a deferred amount, that nobody can have made */
-	TWICE_DIFFERED,	   /* a comparison answered something else when repeated before the store */
-	DRAIN_FAILED,	   /* a drain answered an error, or the drains were miscounted */
+	UNITS_LOST,	  /* usage(owner) is not held + stocked (G1) */
+	DELTA_LOST,	  /* delta settled + in slots is not what was asked for */
+	DUPLICATE,	  /* an owner in two slots of a stock where that must not be (G5) */
+	ABOVE_HIGH,	  /* more stocked than high allows (G12) */
+	CHANGED_CLOSED,	  /* a word or a gate changed while a drain had closed the gate */
+	GATE_LEFT,	  /* a gate is closed and no drain is running */
+	LEFT_AFTER_DRAIN, /* a word is still there after a drain of everything */
+	BAD_WORD,	  /* a word, or a deferred amount, that nobody can have made */
+	TWICE_DIFFERED,	  /* a comparison answered something else when repeated before the store */
+	DRAIN_FAILED,	  /* a drain answered an error, or the drains were miscounted */
 	VIOLATIONS
 };
 
@@ -91,6 +91,7 @@ struct options {
 	enum pcpc_engine engine, expected;
 	enum pcpc_index index;
 	uint32_t stocks, owners, threads;
+	uint32_t period; /* us between two signals to a thread */
 	uint64_t seed;
 	double seconds;
 	const char *twin;	  /* the name of this broken twin, or NULL */

@@ -34,7 +34,8 @@ static const char *const names[VIOLATIONS] = {
 void stress_violation(enum violation violation, uint32_t owner, int64_t expected, int64_t found)
 {
 	/* Relaxed: read after the threads have met or ended. */
-	if (atomic_fetch_add_explicit(&stress.violations[violation], 1, memory_order_relaxed) == 0) {
+	if (atomic_fetch_add_explicit(&stress.violations[violation], 1, memory_order_relaxed) ==
+	    0) {
 		first[violation].owner = owner;
 		first[violation].expected = expected;
 		first[violation].found = found;
@@ -73,8 +74,8 @@ void stress_print_violations(void)
 		if (times((enum violation)i))
 			printf("  violation: %s, %" PRIu64 " times; first: owner %" PRIu32
 			       " expected %" PRId64 " found %" PRId64 "\n",
-			       names[i], times((enum violation)i), first[i].owner, first[i].expected,
-			       first[i].found);
+			       names[i], times((enum violation)i), first[i].owner,
+			       first[i].expected, first[i].found);
 }
 
 /*

@@ -99,7 +99,7 @@ void stress_store_header(void *stock, __UINT32_TYPE__ next);
 	"cmpl $0, (%%rax)\n\t"    \
 	"jne %l[closed]\n\t" STRESS_SPIN(0)
 #elif defined(__aarch64__)
-#define PCPC_STEP_BEFORE          \
+#define PCPC_STEP_BEFORE           \
 	"and x9, %[word], -64\n\t" \
 	"ldar w9, [x9]\n\t"        \
 	"cbnz w9, %l[closed]\n\t" STRESS_SPIN(0)
@@ -113,7 +113,8 @@ void stress_store_header(void *stock, __UINT32_TYPE__ next);
 #endif
 
 /* The end label behind one more instruction (and a delay before that, for it takes long to be
- * interrupted at one given instruction): a sequence that has committed is aborted and done again. */
+ * interrupted at one given instruction): a sequence that has committed is aborted and done again.
+ */
 #ifdef TWIN_LATE_END
 #define PCPC_STEP_AFTER STRESS_SPIN(5) "nop\n\t"
 #endif

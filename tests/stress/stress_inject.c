@@ -3,10 +3,10 @@
  * stress_inject.c - delays and disturbances between the steps of an operation; the other half of
  * stress_hooks.h.
  *
- * An interruption at one given instruction is rare. Here a sequence takes microseconds now and then,
- * and between the search and the sequence a thread yields, is moved, gets a signal, or does other
- * operations on the same stock, so that each of these falls into each gap thousands of times a
- * second.
+ * An interruption at one given instruction is rare. Here a sequence takes microseconds now and
+ * then, and between the search and the sequence a thread yields, is moved, gets a signal, or does
+ * other operations on the same stock, so that each of these falls into each gap thousands of times
+ * a second.
  */
 #define _GNU_SOURCE
 #include "stress.h"
@@ -37,7 +37,10 @@ __attribute__((used, tls_model("initial-exec"))) _Thread_local uint32_t stress_s
  */
 static const uint32_t spin_odds[STRESS_SPINS] = {
 #ifdef STRESS_STAGED
-	[STRESS_SPIN_BEFORE] = 2, [4] = 2, [STRESS_SPIN_AFTER] = 2, [STRESS_SPIN_TWICE] = 2,
+	[STRESS_SPIN_BEFORE] = 2,
+	[4] = 2,
+	[STRESS_SPIN_AFTER] = 2,
+	[STRESS_SPIN_TWICE] = 2,
 #else
 	[1] = 8, [2] = 8, [3] = 8, [4] = 8, [STRESS_SPIN_TWICE] = 2,
 #endif
@@ -64,15 +67,19 @@ static void spin(uint32_t loops)
 static void nest(struct worker *worker)
 {
 	struct context *context = &worker->context[NEST];
-	uint32_t apart = stress.options.stocks * PCPC_STOCK_SLOTS, owner = worker->owner, i;
+	uint32_t stocks = stress.cache->stocks_per_cpu, owner = worker->owner, i;
+	uint32_t first = (owner - 1) / PCPC_STOCK_SLOTS % stocks * PCPC_STOCK_SLOTS + 1;
 	sig_atomic_t level = worker->level;
+	uint64_t random;
 
 	worker->level = NEST;
 	for (i = 0; i < 4; i++) {
 		context->counts[NESTED]++;
 		stress_operate(context, owner);
-		owner = (uint32_t)(stress_random(context) % PCPC_STOCK_SLOTS) + owner / apart * apart;
-		if (owner < 1 || owner > stress.options.owners || stress_random(context) % 2)
+		random = stress_random(context);
+		owner = first + (uint32_t)(random % PCPC_STOCK_SLOTS) +
+			(uint32_t)(random >> 8) % 2 * stocks * PCPC_STOCK_SLOTS;
+		if (owner > stress.options.owners || random >> 16 & 1)
 			owner = worker->owner;
 	}
 	worker->level = level;
@@ -153,8 +160,7 @@ static void watch_closed_lines(void)
 		for (word = 0; word < PCPC_STOCK_SLOTS; word++) {
 			now = PCPC_LOAD(lines[i]->slot[word]);
 			if (now != before[i][word])
-				stress_violation(CHANGED_CLOSED,
-						 pcpc_word_owner(before[i][word]),
+				stress_violation(CHANGED_CLOSED, pcpc_word_owner(before[i][word]),
 						 (int64_t)before[i][word], (int64_t)now);
 		}
 	}
@@ -175,9 +181,9 @@ int stress_fence(int cpu)
 	return r;
 }
 
-/* What a compiler might make of two fields that are written together. One that finds the gate closed
- * would leave it closed for ever: not harmless either, but it would end the load on that line before
- * the other mistake has cost a unit. So it waits. */
+/* What a compiler might make of two fields that are written together. One that finds the gate
+ * closed would leave it closed for ever: not harmless either, but it would end the load on that
+ * line before the other mistake has cost a unit. So it waits. */
 void stress_store_header(void *stock, uint32_t next)
 {
 	typedef uint64_t __attribute__((may_alias)) header;

@@ -19,7 +19,6 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-#define SIGNAL_PERIOD_NS 400000
 #define BATCH 64 /* operations between two looks at the flags */
 #define CPUS_KNOWN 16384
 
@@ -48,8 +47,8 @@ void stress_settle(struct context *context, const struct pcpc_deferred *deferred
 		stress_violation(BAD_WORD, deferred->owner, 0, (int64_t)deferred->count);
 		return;
 	}
-	before = atomic_fetch_sub_explicit(&stress.usage[deferred->owner],
-					   (int64_t)deferred->count, memory_order_relaxed);
+	before = atomic_fetch_sub_explicit(&stress.usage[deferred->owner], (int64_t)deferred->count,
+					   memory_order_relaxed);
 	/* The units were taken from this counter before anyone could have them deferred. */
 	if (before < (int64_t)deferred->count)
 		stress_violation(UNITS_LOST, deferred->owner, (int64_t)deferred->count, before);
@@ -176,20 +175,21 @@ static void rendezvous(void)
 	pthread_barrier_wait(&stress.rendezvous);
 }
 
-/* Relaxed: the barriers order everything; these flags only send threads to them. */
+/* Acquire: pairs with set_flag() in stress.c, for a handler may run in the second wait. Otherwise
+ * the barriers order everything, and the flags only send threads to them. */
 static bool paused(void)
 {
-	return atomic_load_explicit(&stress.paused, memory_order_relaxed);
+	return atomic_load_explicit(&stress.paused, memory_order_acquire);
 }
 
 static bool finished(void)
 {
-	return atomic_load_explicit(&stress.finished, memory_order_relaxed);
+	return atomic_load_explicit(&stress.finished, memory_order_acquire);
 }
 
 /*
- * Interrupts its thread anywhere, in a sequence too. A thread that stands at the rendezvous has seen
- * the flag, so that its handler sees it as well and leaves the books alone.
+ * Interrupts its thread anywhere, in a sequence too. A thread that stands at the rendezvous has
+ * seen the flag, so that its handler sees it as well and leaves the books alone.
  */
 static void on_signal(int signal)
 {
@@ -211,11 +211,11 @@ static void on_signal(int signal)
 static void start_timer(struct worker *worker)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1 };
-	struct itimerspec period = { .it_interval.tv_nsec = SIGNAL_PERIOD_NS };
+	struct itimerspec period = { .it_interval.tv_nsec = stress.options.period * 1000L };
 	sigset_t set;
 
 	/* Not in step with each other. */
-	period.it_interval.tv_nsec += (long)(worker - stress.worker) * 7919;
+	period.it_interval.tv_nsec -= (long)(worker - stress.worker) * 7919 % 1000;
 	period.it_value = period.it_interval;
 	event.sigev_notify_thread_id = worker->tid;
 	sigemptyset(&set);
@@ -237,6 +237,10 @@ static void *work(void *argument)
 	worker->cpu = sched_getcpu();
 	start_timer(worker);
 	while (!finished()) {
+		if (paused()) {
+			rendezvous();
+			continue;
+		}
 		for (i = 0; i < BATCH && !paused(); i++) {
 			worker->owner = stress_some_owner(context);
 			stress_operate(context, worker->owner);
@@ -244,8 +248,6 @@ static void *work(void *argument)
 		note_cpu(worker);
 		if (stress_random(context) % 32 == 0)
 			stress_migrate(context, worker->tid);
-		if (paused())
-			rendezvous();
 	}
 	timer_delete(worker->timer);
 	return NULL;
@@ -305,15 +307,16 @@ static void *keep_draining(void *argument)
 	uint32_t modulus;
 
 	while (!finished()) {
+		if (paused()) {
+			rendezvous();
+			continue;
+		}
 		random = stress_random(context);
 		modulus = random % 256 ? moduli[random / 256 % 8] : 1;
 		drain(context, modulus, (uint32_t)(random >> 16) % modulus);
 		if (random >> 40 & 1)
-			stress_migrate(context, stress.worker[(random >> 20) %
-							      stress.options.threads]
-							.tid);
-		if (paused())
-			rendezvous();
+			stress_migrate(context,
+				       stress.worker[(random >> 20) % stress.options.threads].tid);
 	}
 	return NULL;
 }
