@@ -372,11 +372,13 @@ static void clean_environment(void)
 
 int main(int argc, char **argv)
 {
-	Suite *suite = suite_create("cache create");
-	TCase *tests = unit_case(suite, "create");
+	Suite *suite;
+	TCase *tests;
 
 	if (argc == 2 && !strcmp(argv[1], "--without-rseq"))
 		return without_rseq();
+	suite = suite_create("cache create");
+	tests = unit_case(suite, "create");
 	tcase_add_checked_fixture(tests, clean_environment, clean_environment);
 	tcase_add_test(tests, no_configuration_means_the_defaults);
 	tcase_add_test(tests, null_is_no_cache);

@@ -116,11 +116,12 @@ static bool gates_open(void)
 /* Section 6, drain: "Only matching words are taken, and they become free, the empty ones too." */
 START_TEST(a_drain_takes_what_matches_and_nothing_else)
 {
-	struct ledger *ledger = ledger_of(2, 40, 2);
+	struct ledger *ledger;
 	uint32_t owner;
 
 	if (!open_cache(_i, 8))
 		return;
+	ledger = ledger_of(2, 40, 2);
 	for (owner = 1; owner <= 40; owner++)
 		refill(owner, owner, -(int64_t)owner);
 	/* owners 10 and 11 keep an empty slot, 12 a delta only */
@@ -153,12 +154,13 @@ END_TEST
 /* The words that do not match stay bit by bit, hand included. */
 START_TEST(a_drain_leaves_other_words_as_they_were)
 {
-	struct ledger *ledger = ledger_of(3, 3, 1);
+	struct ledger *ledger;
 	struct pcpc_stock *line, before;
 	uint32_t owner, index, slot;
 
 	if (!open_cache(_i, 1))
 		return;
+	ledger = ledger_of(3, 3, 1);
 	for (owner = 1; owner <= 9; owner++) {
 		pcpc_cache_refill(cache, owner, 10 + owner, -(int64_t)owner, &marks, &deferred);
 		ck_assert_uint_eq(deferred.owner, owner > 7 ? owner - 7 : 0);
@@ -187,10 +189,11 @@ END_TEST
  * for nothing (bug H12): no membarrier. */
 START_TEST(a_drain_that_finds_nothing_disturbs_nobody)
 {
-	struct ledger *ledger = ledger_of(5, 5, 1);
+	struct ledger *ledger;
 
 	if (!open_cache(_i, 8))
 		return;
+	ledger = ledger_of(5, 5, 1);
 	ck_assert_int_eq(pcpc_cache_drain(cache, match, settle, ledger), 0);
 	refill(1, 10, 0);
 	ck_assert_int_eq(pcpc_cache_drain(cache, match, settle, ledger), 0);
@@ -209,10 +212,11 @@ END_TEST
 
 START_TEST(a_drain_refuses_bad_arguments)
 {
-	struct ledger *ledger = ledger_of(1, 1, 1);
+	struct ledger *ledger;
 
 	if (!open_cache(_i, 8))
 		return;
+	ledger = ledger_of(1, 1, 1);
 	refill(1, 10, 0);
 	ck_assert_int_eq(pcpc_cache_drain(NULL, match, settle, ledger), -EINVAL);
 	ck_assert_int_eq(pcpc_cache_drain(cache, NULL, settle, ledger), -EINVAL);
@@ -244,10 +248,11 @@ static void settle_that_drains(const struct pcpc_deferred *taken, void *context)
 /* cache.h: "-EDEADLK: called by match() or settle()"; and the outer drain goes on. */
 START_TEST(a_drain_within_a_drain_is_refused)
 {
-	struct ledger *ledger = ledger_of(1, 1, 1);
+	struct ledger *ledger;
 
 	if (!open_cache(_i, 8))
 		return;
+	ledger = ledger_of(1, 1, 1);
 	refill(1, 10, 0);
 	ck_assert_int_eq(pcpc_cache_drain(cache, match, settle_that_drains, ledger), 0);
 	ck_assert_uint_ge(nested_calls, 1);
@@ -288,10 +293,11 @@ static void settle_that_works(const struct pcpc_deferred *taken, void *context)
  * there does not keep the drain going for ever. */
 START_TEST(settle_may_consume_and_refill)
 {
-	struct ledger *ledger = ledger_of(1, 1, 1);
+	struct ledger *ledger;
 
 	if (!open_cache(_i, 8))
 		return;
+	ledger = ledger_of(1, 1, 1);
 	refill(1, 10, 0);
 	refill(2, 10, 0);
 	ck_assert_int_eq(pcpc_cache_drain(cache, match, settle_that_works, ledger), 0);
@@ -306,12 +312,13 @@ END_TEST
 START_TEST(more_words_than_the_buffer_are_drained_in_passes)
 {
 	const uint32_t owners = 20000, lines = (20000 + 6) / 7;
-	struct ledger *ledger = ledger_of(1, owners, 1);
+	struct ledger *ledger;
 	uint32_t owner;
 
 	ck_assert_uint_gt(owners, PCPC_DRAIN_WORDS);
 	if (!open_cache(_i, 4096))
 		return;
+	ledger = ledger_of(1, owners, 1);
 	for (owner = 1; owner <= owners; owner++)
 		refill(owner, 1 + owner % 64, (int64_t)(owner % 101) - 50);
 	ck_assert_int_eq(pcpc_cache_drain(cache, match, settle, ledger), 0);
@@ -376,7 +383,7 @@ static void *refill_on_cpu(void *nth)
 /* Section 6: from the stocks of all CPUs. One membarrier for all of them. */
 START_TEST(a_drain_takes_from_every_cpu)
 {
-	struct ledger *ledger = ledger_of(1, 1, 1);
+	struct ledger *ledger;
 	uint32_t cpus = 0;
 	pthread_t thread;
 	void *refilled;
@@ -385,6 +392,7 @@ START_TEST(a_drain_takes_from_every_cpu)
 	cache = unit_cache(_i, 8);
 	if (!cache)
 		return;
+	ledger = ledger_of(1, 1, 1);
 	for (nth = 0; nth < 8; nth++) {
 		ck_assert_int_eq(pthread_create(&thread, NULL, refill_on_cpu, (void *)(intptr_t)nth),
 				 0);
