@@ -4,7 +4,8 @@
 
 Exported symbols, the version map, and the declarations marked PCPC_API are one set; every macro that
 a public header defines is prefixed; every public function has a manual page and is used somewhere in
-the tests; and every pcpc_name() that a comment or document mentions is declared.
+the tests; every pcpc_name() that a comment or document mentions is declared; and where a comment says
+"name() in file.c", that file has such a function.
 """
 import pathlib
 import re
@@ -26,6 +27,10 @@ def differ(what, left, right):
 
 def without_comments(text):
     return re.sub(r'/\*.*?\*/|//[^\n]*', '', text, flags=re.S)
+
+
+def comments(text):
+    return re.findall(r'/\*.*?\*/|//[^\n]*', text, flags=re.S)
 
 
 declared = set()
@@ -66,6 +71,17 @@ for path, text in documents.items():
     for name in re.findall(r'\b(pcpc_\w+)\(\)', text):
         if name not in known:
             problems.append(f'{path.name}: mentions {name}(), which is not declared')
+
+by_file = {path.name: text for path, text in texts.items()}
+for path, text in texts.items():
+    for comment in comments(text):
+        comment = re.sub(r'\s*\n\s*\**\s*', ' ', comment)
+        for name in re.findall(r'\b(pcpc_\w+)\(', comment):
+            if name not in known:
+                problems.append(f'{path.name}: a comment mentions {name}(), which is not declared')
+        for name, file in re.findall(r'\b(\w+)\(\) (?:in|of) (\w+\.[ch])\b', comment):
+            if not re.search(rf'\b{name}\(', without_comments(by_file.get(file, ''))):
+                problems.append(f'{path.name}: a comment mentions {name}() in {file}, which has none')
 
 print('\n'.join(problems) or f'{len(declared)} functions')
 sys.exit(bool(problems))

@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cache_private.h"
@@ -160,6 +161,17 @@ bool consume_hits(struct ledger *ledger, uint32_t owner, uint64_t count)
 		if (ledger_consume(ledger, owner, count, 0))
 			return true;
 	return false;
+}
+
+bool time_left(void)
+{
+	static time_t began;
+	struct timespec now;
+
+	MUST(clock_gettime(CLOCK_MONOTONIC, &now) == 0);
+	if (!began)
+		began = now.tv_sec;
+	return now.tv_sec - began < FAULT_SECONDS;
 }
 
 bool all_gates_open(const struct pcpc_cache *cache)

@@ -55,6 +55,10 @@ typedef void fork_handler(void);
 /* Seconds after which a test is taken to hang, and its whole process group is killed. */
 #define FAULT_TIMEOUT 40
 
+/* Seconds that loops which only gain by repetition may take on a machine that is busy with other
+ * things; else they end by their counts, much sooner. */
+#define FAULT_SECONDS 10
+
 /* A process that skips as a whole exits with this; Meson knows it. */
 #define FAULT_SKIP 77
 
@@ -97,6 +101,9 @@ void pin_to(int cpu);
 /* Retries until the stock serves it, for a thread may be preempted in every try; false: it does not
  * after so many that this is not the reason. */
 bool consume_hits(struct ledger *ledger, uint32_t owner, uint64_t count);
+
+/* FAULT_SECONDS have not yet passed since this was first asked in this process. */
+bool time_left(void);
 
 /* Every gate of a cache is open. */
 bool all_gates_open(const struct pcpc_cache *cache);

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "fault_support.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -17,6 +18,7 @@
 #else
 #define FORKS 100
 #endif
+#define FORKS_AT_LEAST 10
 
 static atomic_bool stop;
 static atomic_uint running, created;
@@ -74,7 +76,7 @@ START_TEST(fork_beside_creation_and_destruction)
 		ck_assert(!pthread_create(&threads[i], NULL, create_and_destroy_until_stop, NULL));
 	while (atomic_load(&running) < 2)
 		sched_yield();
-	for (number = 0; number < FORKS; number++) {
+	for (number = 0; number < FORKS && (number < FORKS_AT_LEAST || time_left()); number++) {
 		child = fork();
 		if (child == 0) {
 			use_fresh_cache(PCPC_ENGINE_AUTO);
@@ -146,6 +148,82 @@ START_TEST(fork_beside_the_first_creation)
 }
 END_TEST
 
+/* fork.c, install(): no lock keeps two threads from installing the handlers twice, so they must put
+ * up with it (G9). */
+START_TEST(handlers_that_were_installed_twice)
+{
+	struct pcpc_cache *cache;
+	pthread_t thread;
+	uint32_t number;
+	pid_t child;
+
+	atomic_store(&hold_back, true);
+	ck_assert(!pthread_create(&thread, NULL, create_the_first, NULL));
+	while (!atomic_load(&held_back) && !atomic_load(&created))
+		sched_yield();
+	cache = make_cache(PCPC_ENGINE_AUTO, PCPC_INDEX_CPU);
+	atomic_store(&forked, true);
+	pthread_join(thread, NULL);
+	for (number = 0; number < 5; number++) {
+		child = fork();
+		if (child == 0) {
+			signal(SIGALRM, SIG_DFL);
+			alarm(10);
+			use_fresh_cache(PCPC_ENGINE_AUTO);
+			pcpc_cache_destroy(cache);
+			_exit(EXIT_SUCCESS);
+		}
+		use_fresh_cache(PCPC_ENGINE_AUTO);
+		ck_assert_int_eq(status_of(child), EXIT_SUCCESS);
+	}
+	pcpc_cache_destroy(cache);
+}
+END_TEST
+
+static struct ledger books;
+static int in_prepare = 1, in_parent = 1, in_child = 1;
+
+static void drain_in_prepare(void)
+{
+	in_prepare = ledger_drain(&books);
+}
+
+static void drain_in_parent(void)
+{
+	in_parent = ledger_drain(&books);
+}
+
+static void drain_in_child(void)
+{
+	in_child = ledger_drain(&books);
+}
+
+/* Contract of pcpc_cache_drain(): "-EDEADLK: called by match(), settle() or a fork handler". These
+ * are installed before the library's own, so they run while it holds the mutexes. */
+START_TEST(drain_in_a_fork_handler_is_refused)
+{
+	pid_t child;
+
+	ck_assert_int_eq(pthread_atfork(drain_in_prepare, drain_in_parent, drain_in_child), 0);
+	ledger_init(&books, make_cache(PCPC_ENGINE_AUTO, PCPC_INDEX_AUTO));
+	ledger_stock(&books, 1, 20, 1);
+	child = fork();
+	if (child == 0) {
+		MUST(in_prepare == -EDEADLK);
+		MUST(in_child == -EDEADLK);
+		ledger_must_balance(&books, 1, 0);
+		ledger_must_end_empty(&books);
+		_exit(EXIT_SUCCESS);
+	}
+	ck_assert_int_eq(status_of(child), EXIT_SUCCESS);
+	ck_assert_int_eq(in_prepare, -EDEADLK);
+	ck_assert_int_eq(in_parent, -EDEADLK);
+	ck_assert_uint_eq(pcpc_cache_stocked(books.cache, 1), 20);
+	ledger_must_end_empty(&books);
+	pcpc_cache_destroy(books.cache);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tests = tcase_create("fork and creation");
@@ -154,5 +232,7 @@ int main(void)
 	tcase_add_test(tests, fork_of_a_fork);
 	tcase_add_test(tests, fork_beside_creation_and_destruction);
 	tcase_add_test(tests, fork_beside_the_first_creation);
+	tcase_add_test(tests, handlers_that_were_installed_twice);
+	tcase_add_test(tests, drain_in_a_fork_handler_is_refused);
 	return fault_run("fault", tests);
 }

@@ -22,6 +22,8 @@
 #define FORKS 120
 #endif
 
+#define FORKS_AT_LEAST 10
+
 /* ThreadSanitizer knows no threads in the child of a process that has threads. */
 #ifdef FAULT_TSAN
 #define THREADS_IN_CHILD 0
@@ -161,7 +163,7 @@ START_TEST(fork_beside_drains_and_charges)
 	while (atomic_load(&running) < 3)
 		sched_yield();
 	before = atomic_load(&drained);
-	for (number = 0; number < FORKS; number++) {
+	for (number = 0; number < FORKS && (number < FORKS_AT_LEAST || time_left()); number++) {
 		for (i = 0; i < 50; i++)
 			walker_step(&walker);
 		child = fork();
@@ -299,7 +301,7 @@ START_TEST(fork_handlers_may_take_the_lock_of_settle)
 	ck_assert(!pthread_create(&threads[2], NULL, charge_until_stop, (void *)(uintptr_t)1));
 	while (atomic_load(&running) < 3)
 		sched_yield();
-	for (number = 0; number < FORKS / 2; number++) {
+	for (number = 0; number < FORKS / 2 && (number < FORKS_AT_LEAST || time_left()); number++) {
 		child = fork();
 		if (child == 0) {
 			MUST(pcpc_cache_drain(ledger.cache, ledger_match_all, settle_in_books,

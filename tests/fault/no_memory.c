@@ -106,7 +106,7 @@ START_TEST(no_fork_handlers_is_enomem_and_leaves_nothing)
 	atfork_fails = false;
 	must_work_and_fork();
 	must_work_and_fork();
-	/* Once installed they stay: fork would otherwise take each mutex twice. */
+	/* Once installed they stay. */
 	ck_assert_uint_eq(atforks, 101);
 	ck_assert_uint_eq(mapped, 0);
 }

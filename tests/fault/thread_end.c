@@ -22,6 +22,7 @@
 #else
 #define EXITS 50
 #endif
+#define EXITS_AT_LEAST 5
 
 static const enum pcpc_engine engines[] = { PCPC_ENGINE_RSEQ, PCPC_ENGINE_ATOMIC };
 
@@ -204,7 +205,7 @@ START_TEST(exit_beside_running_threads)
 
 	SKIP_IF(!engine_works(engines[_i]), "no rseq engine");
 	fflush(NULL);
-	for (number = 0; number < EXITS; number++) {
+	for (number = 0; number < EXITS && (number < EXITS_AT_LEAST || time_left()); number++) {
 		child = fork();
 		if (child == 0) {
 			ledger_init(&ledger, make_cache(engines[_i], PCPC_INDEX_CPU));
