@@ -26,7 +26,9 @@ struct bench_series {
 	int missing;  /* negative errno: not here */
 	bool inexact; /* its totals are wrong */
 	double *ns;   /* ns per pair, one for each round */
-	double median, minimum, p10, p90, ratio;
+	double median, minimum, p10, p90;
+	double ratio;	      /* to the first rival */
+	uint32_t slice_pairs; /* 0: not yet known */
 	uint64_t pairs;
 	struct bench_events events;
 };
@@ -40,11 +42,10 @@ struct bench_block {
 };
 
 struct bench_figures {
-	double resident[3]; /* bytes a CPU at 7, 1,000 and 7,000 owners */
+	double resident[3]; /* bytes a CPU, at bench_resident_owners */
 	double drain_ns[5]; /* medians, see bench_drain.c */
 	double drain_min_ns[5];
 };
-#define BENCH_RESIDENT_OWNERS { 7, 1000, 7000 }
 
 struct bench_options {
 	bool brief; /* few numbers of owners, and 15 s in all */
@@ -73,6 +74,7 @@ double bench_now_ns(void);
 
 /* bench_drain.c */
 extern const char *const bench_drain_names[5];
+extern const uint32_t bench_resident_owners[3];
 int bench_measure_figures(const struct bench_options *options, struct bench_figures *ret_figures);
 
 /* bench_report.c */

@@ -13,12 +13,12 @@
 #define DRAINS 400
 
 const char *const bench_drain_names[5] = {
-	"1 owner on this CPU",
-	"1 owner on the other CPU, busy",
-	"1 owner on both CPUs",
-	"1,000 owners on both CPUs",
-	"none of 1,000 owners on both CPUs",
+	"1 owner on this CPU",	     "1 owner on the other CPU, busy",	  "1 owner on both CPUs",
+	"1,000 owners on both CPUs", "none of 1,000 owners on both CPUs", /* a scan that takes
+									     nothing */
 };
+
+const uint32_t bench_resident_owners[3] = { 7, 1000, 7000 };
 
 struct stocking {
 	struct pcpc_cache *cache;
@@ -75,8 +75,8 @@ static void settle(const struct pcpc_deferred *deferred, void *context)
 static double time_drain(struct bench_crew *crew, struct stocking *stocking, pcpc_match_fn *match)
 {
 	double started_ns, taken_ns;
-	uint64_t wanted = stocking->nr_owners *
-			  ((stocking->here ? 1u : 0u) + (stocking->there ? 1u : 0u));
+	uint64_t wanted =
+		stocking->nr_owners * ((stocking->here ? 1u : 0u) + (stocking->there ? 1u : 0u));
 
 	stocking->stop = false;
 	stocking->settled = 0;
@@ -105,14 +105,14 @@ static int measure_drains(const struct bench_options *options, struct bench_figu
 		bool here, there;
 		pcpc_match_fn *match;
 	} cases[5] = {
-		{ 1, true, false, match_all },	 { 1, false, true, match_all },
-		{ 1, true, true, match_all },	 { 1000, true, true, match_all },
+		{ 1, true, false, match_all },	  { 1, false, true, match_all },
+		{ 1, true, true, match_all },	  { 1000, true, true, match_all },
 		{ 1000, true, true, match_none },
 	};
 	struct stocking stocking = { 0 };
 	struct bench_crew crew;
+	unsigned int drains = options->brief ? DRAINS / 4 : DRAINS, i, k;
 	double taken_ns[DRAINS];
-	unsigned int i, k;
 	int r;
 
 	r = pcpc_cache_create(NULL, &stocking.cache);
@@ -127,9 +127,9 @@ static int measure_drains(const struct bench_options *options, struct bench_figu
 		stocking.nr_owners = cases[k].nr_owners;
 		stocking.here = cases[k].here;
 		stocking.there = cases[k].there;
-		for (i = 0; i < DRAINS; i++)
+		for (i = 0; i < drains; i++)
 			taken_ns[i] = time_drain(&crew, &stocking, cases[k].match);
-		figures->drain_ns[k] = bench_median(taken_ns, DRAINS);
+		figures->drain_ns[k] = bench_median(taken_ns, drains);
 		figures->drain_min_ns[k] = taken_ns[0];
 	}
 	bench_crew_close(&crew);
@@ -139,7 +139,6 @@ static int measure_drains(const struct bench_options *options, struct bench_figu
 
 static int measure_resident(struct bench_figures *figures)
 {
-	static const uint32_t owners[3] = BENCH_RESIDENT_OWNERS;
 	struct pcpc_cache_stats stats = { .size = sizeof(stats) };
 	struct stocking stocking = { 0 };
 	unsigned int i;
@@ -149,7 +148,7 @@ static int measure_resident(struct bench_figures *figures)
 		r = pcpc_cache_create(NULL, &stocking.cache);
 		if (r < 0)
 			return r;
-		stocking.nr_owners = owners[i];
+		stocking.nr_owners = bench_resident_owners[i];
 		stock_owners(&stocking);
 		pcpc_cache_get_stats(stocking.cache, &stats);
 		figures->resident[i] = (double)stats.bytes_resident;

@@ -1,28 +1,59 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-# plot.gp - the CSV of cache_bench as a picture: ns a pair against owners, a panel for each scenario.
-# Called as gnuplot -e "csv='...'; svg='...'" plot.gp
-set terminal svg size 1500,620 font 'sans,13' background '#ffffff'
+# Draws what cache_bench wrote: gnuplot -e "csv='cache_bench.csv'; svg='cache_bench.svg'" plot.gp
+# One panel a scenario: ns per pair against the number of owners, both logarithmic; medians.
+
+set terminal svg size 1560,720 dynamic noenhanced font 'sans-serif,15' background rgb 'white'
 set output svg
-set datafile separator ','
+set datafile separator comma
+set datafile missing NaN
 set logscale xy
-set xrange [0.8:30000]
-set yrange [0.4:2000]
-set xlabel 'owners, chosen at random'
-set ylabel 'ns for a consume and a refill, median' offset 1.5
-set grid xtics ytics lc rgb '#dddddd'
-set key off
-rivals = 'ours_inline ours_extern ours_atomic thread_local thread_batch locked_7 locked_1 shared_atomic atomic_tree_2 atomic_tree_3'
-colours = '#b01020 #e0405a #f0a0a8 #909090 #404040 #1060b0 #60a8e0 #207040 #60a040 #b8a020'
-labels = 'ours,~inlined ours,~called ours,~atomic~engine thread-local~counters thread-local~batches locked~stock~of~7 locked~stock~of~1 one~shared~atomic atomic~tree,~2~levels atomic~tree,~3~levels'
-tilde(text) = system(sprintf("printf '%%s' '%s' | tr '~' ' '", text))
-scenarios = system(sprintf("tail -n +2 '%s' | cut -d, -f1 | awk '!seen[$0]++' | tr ' \n' '~ '", csv))
-set multiplot layout 1,words(scenarios) margins 0.065,0.86,0.12,0.92 spacing 0.045
-do for [s = 1:words(scenarios)] {
-	set title system(sprintf("printf '%%s' '%s' | tr '~_' '  '", word(scenarios, s)))
-	if (s > 1) { unset ylabel }
-	if (s == words(scenarios)) { set key outside right center samplen 2 spacing 1.3 }
-	plot for [r = 1:words(rivals)] \
-		sprintf("< awk -F, '$1 == \"%s\" && $3 == \"%s\"' '%s'", tilde(word(scenarios, s)), word(rivals, r), csv) \
-		using 2:6 with linespoints lw 2 pt 7 ps 0.5 lc rgb word(colours, r) title tilde(word(labels, r))
+set grid xtics ytics lc rgb '#dddddd' lt 1
+set border 3
+set tics nomirror out
+set xlabel 'owners'
+set xrange [0.8:26000]
+set yrange [0.2:1500]
+set xtics ('1' 1, '10' 10, '100' 100, '1,000' 1000, '10,000' 10000)
+set ytics ('0.2' 0.2, '0.5' 0.5, '1' 1, '2' 2, '5' 5, '10' 10, '20' 20, '50' 50, '100' 100, '200' 200, '500' 500, '1,000' 1000)
+unset key
+
+rivals = 'ours_inline ours_extern ours_mm_cid ours_atomic thread_local thread_batch locked_7 locked_1 shared_atomic atomic_tree_2 atomic_tree_3'
+labels = '"ours, inlined" "ours, called" "ours, by mm_cid" "ours, atomic engine" "thread-local counters" "thread-local batches" "locked stock of 7" "locked stock of 1" "one shared atomic" "atomic tree, 2 levels" "atomic tree, 3 levels"'
+colors = '#0b5fa5 #0b5fa5 #56a5dd #8a63b8 #777777 #777777 #c2410c #e9965a #1a7f4b #b8860b #8b1a1a'
+points = '7 6 4 9 1 2 5 4 13 8 10'
+dashes = '1 2 3 1 1 2 1 2 1 1 2'
+
+median(scenario, rival) = (strcol(1) eq scenario && strcol(3) eq rival) ? column(6) : NaN
+
+set multiplot
+panel(i) = 0.02 + 0.27 * i
+do for [i = 0:2] {
+	scenario = word('one_cpu two_cpus cross', i + 1)
+	set title word('"one CPU" "two CPUs at once, the same owners" "consume on one CPU, refill on the other"', i + 1)
+	if (i == 0) { set ylabel 'ns per consume and refill' offset 1.5,0 } else { unset ylabel }
+	set lmargin at screen panel(i) + 0.05
+	set rmargin at screen panel(i) + 0.26
+	set tmargin at screen 0.93
+	set bmargin at screen 0.11
+	plot for [k = 1:words(rivals)] csv skip 1 \
+		using 2:(median(scenario, word(rivals, k))) \
+		with linespoints lw (k <= 2 ? 3 : 1.8) ps 0.8 pt int(word(points, k)) \
+		dt int(word(dashes, k)) lc rgb word(colors, k) notitle
 }
+
+# The legend, a panel of its own.
+unset title
+unset border
+unset tics
+unset xlabel
+unset ylabel
+unset grid
+unset logscale
+set key at screen 0.995, 0.9 right top Left reverse samplen 3 spacing 1.5 width -2
+set lmargin at screen 0.84
+set rmargin at screen 0.995
+set xrange [0:1]
+set yrange [0:1]
+plot for [k = 1:words(rivals)] NaN with linespoints lw (k <= 2 ? 3 : 1.8) ps 0.8 \
+	pt int(word(points, k)) dt int(word(dashes, k)) lc rgb word(colors, k) title word(labels, k)
 unset multiplot

@@ -97,7 +97,7 @@ static PCPC_ALWAYS_INLINE void ours_refill(struct ours *ours, uint32_t owner)
 
 BENCH_LOOPS(ours, struct ours)
 
-#define OURS_RIVAL                                                                     \
+#define OURS_RIVAL                                                                       \
 	.open = ours_open, .close = ours_close, .exact = ours_exact, .pair = ours_pairs, \
 	.consume = ours_consumes, .refill = ours_refills
 

@@ -75,8 +75,8 @@ void tree_uncharge_slow(struct tree *tree, uint32_t owner, int64_t count)
 	counter_uncharge(&tree->owners[owner], count);
 }
 
-bool tree_exact(const struct tree *tree,
-		uint64_t (*stocked)(const void *state, uint32_t owner), const void *state)
+bool tree_exact(const struct tree *tree, uint64_t (*stocked)(const void *state, uint32_t owner),
+		const void *state)
 {
 	int64_t *sums = calloc(1 + tree->nr_groups, sizeof(*sums));
 	uint32_t i, parent;
@@ -561,7 +561,7 @@ static const struct rival rival_seven = {
 };
 
 const struct rival *const bench_rivals[] = {
-	&rival_extern, &rival_inline, &rival_mm_cid, &rival_atomic, &rival_local,  &rival_batch,
-	&rival_seven,  &rival_single, &rival_shared, &rival_tree2,	 &rival_tree3,
+	&rival_extern, &rival_inline, &rival_mm_cid, &rival_atomic, &rival_local, &rival_batch,
+	&rival_seven,  &rival_single, &rival_shared, &rival_tree2,  &rival_tree3,
 };
 const unsigned int bench_nr_rivals = sizeof(bench_rivals) / sizeof(bench_rivals[0]);

@@ -18,9 +18,10 @@
 #define BENCH_HIGH 64
 #define BENCH_LOW 32
 #define BENCH_OWNERS_MAX 20000
-#define BENCH_IDS 65536	     /* length of the list of owners chosen at random; a power of two */
-#define BENCH_HELD (1 << 30) /* units of each owner that are held all the time: an uncharging
-				thread may run ahead of a charging one */
+#define BENCH_IDS 65536 /* length of the list of owners chosen at random; a power of two */
+#define BENCH_HELD                                                                 \
+	(1 << 30) /* units of each owner that are held all the time: an uncharging \
+		     thread may run ahead of a charging one */
 
 /* One slice of work for one thread. */
 struct bench_run {
@@ -43,7 +44,7 @@ struct rival {
 	const char *label; /* in the table and the plot */
 	void *state;
 	int (*open)(void *state, uint32_t nr_owners); /* negative errno: not here */
-	void (*close)(void *state);			     /* may be NULL */
+	void (*close)(void *state);		      /* may be NULL */
 	void (*leave)(void *state); /* this thread takes no part any more; may be NULL */
 	/* After all have left: is every owner's total what it must be? */
 	bool (*exact)(void *state);
@@ -57,36 +58,22 @@ extern const unsigned int bench_nr_rivals;
 extern const struct rival rival_extern, rival_inline, rival_atomic, rival_mm_cid;
 
 /* The three loops, from two inline functions name_consume(state, owner) and name_refill(). */
-#define BENCH_LOOPS(name, type)                                                  \
-	static void name##_pairs(const struct bench_run *run)                    \
-	{                                                                        \
-		type *state = run->state;                                        \
-		uint32_t i, owner;                                               \
-                                                                                 \
-		for (i = 0; i < run->pairs; i++) {                               \
-			owner = run->ids[(run->first + i) & (BENCH_IDS - 1)];    \
-			name##_consume(state, owner);                            \
-			name##_refill(state, owner);                             \
-		}                                                                \
-	}                                                                        \
-	static void name##_consumes(const struct bench_run *run)                 \
-	{                                                                        \
-		type *state = run->state;                                        \
-		uint32_t i;                                                      \
-                                                                                 \
-		for (i = 0; i < run->pairs; i++)                                 \
-			name##_consume(state, run->ids[(run->first + i) &        \
-						       (BENCH_IDS - 1)]);        \
-	}                                                                        \
-	static void name##_refills(const struct bench_run *run)                  \
-	{                                                                        \
-		type *state = run->state;                                        \
-		uint32_t i;                                                      \
-                                                                                 \
-		for (i = 0; i < run->pairs; i++)                                 \
-			name##_refill(state, run->ids[(run->first + i) &         \
-						      (BENCH_IDS - 1)]);         \
+#define BENCH_LOOP(name, type, operations)                                    \
+	static void name(const struct bench_run *run)                         \
+	{                                                                     \
+		const struct bench_run here = *run; /* in registers */        \
+		type *state = here.state;                                     \
+		uint32_t i, owner;                                            \
+                                                                              \
+		for (i = 0; i < here.pairs; i++) {                            \
+			owner = here.ids[(here.first + i) & (BENCH_IDS - 1)]; \
+			operations                                            \
+		}                                                             \
 	}
+#define BENCH_LOOPS(name, type)                                                                    \
+	BENCH_LOOP(name##_pairs, type, name##_consume(state, owner); name##_refill(state, owner);) \
+	BENCH_LOOP(name##_consumes, type, name##_consume(state, owner);)                           \
+	BENCH_LOOP(name##_refills, type, name##_refill(state, owner);)
 
 /*
  * A tree of counters with limits (semantics.md 4.2 to 4.6), two or three levels. All who batch
@@ -112,8 +99,8 @@ void tree_close(struct tree *tree);
 
 /* Is every owner's usage BENCH_HELD and what its stocks hold, and every parent's the sum of its
  * children's? */
-bool tree_exact(const struct tree *tree,
-		uint64_t (*stocked)(const void *state, uint32_t owner), const void *state);
+bool tree_exact(const struct tree *tree, uint64_t (*stocked)(const void *state, uint32_t owner),
+		const void *state);
 
 /* Add first, test then, take back what an ancestor refuses. Relaxed: a counter carries nothing. */
 static inline bool counter_charge(struct counter *counter, int64_t count)
