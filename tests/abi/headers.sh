@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 # headers.sh INCLUDE HEADER... - every public header compiles alone, as C11 and as C++17, by each
-# compiler that is here, and defines no name that is not prefixed; stock.h also without a libc; an
-# architecture's file refuses to be included alone; and the inline fast path in two C++ objects links
-# (its sections must not stand in the way of merging), also where two compilers made them.
+# compiler that is here, and defines no macro that is not prefixed; stock.h also without a libc; an
+# architecture's file refuses to be included alone; and the inline fast path in two C++ objects
+# links (its sections must not stand in the way of merging), also where two compilers made them.
 set -eu
 include=$1
 shift
@@ -69,8 +69,8 @@ for cxx in g++ clang++; do
 	for level in 0 2; do
 		for half in 1 2; do
 			# shellcheck disable=SC2086
-			$cxx -std=c++17 $flags -O$level -DHALF=$half -fPIC -c "$here/inline_twice.cc" \
-				-o "$work/$cxx$half.o"
+			$cxx -std=c++17 $flags -O$level -DHALF=$half -fPIC \
+				-c "$here/inline_twice.cc" -o "$work/$cxx$half.o"
 		done
 		$cxx -shared "$work/${cxx}1.o" "$work/${cxx}2.o" -o "$work/both.so"
 	done

@@ -8,7 +8,10 @@ command -v pkg-config >/dev/null || { echo "skipped: no pkg-config"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-DESTDIR=$work/root meson install -C "$build" --no-rebuild >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+DESTDIR=$work/root meson install -C "$build" --no-rebuild >"$work/log" 2>&1 || {
+	cat "$work/log"
+	exit 1
+}
 pc=$(find "$work/root" -name libpcpcharge.pc)
 libdir=$(dirname "$(dirname "$pc")")
 export PKG_CONFIG_PATH="${pc%/*}" PKG_CONFIG_SYSROOT_DIR="$work/root" LD_LIBRARY_PATH="$libdir"
@@ -17,24 +20,41 @@ export PKG_CONFIG_PATH="${pc%/*}" PKG_CONFIG_SYSROOT_DIR="$work/root" LD_LIBRARY
 for header in $(cd "$work/root" && find . -path '*/pcpcharge/*.h'); do
 	sed -n 's/^#include <\(pcpcharge\/.*\)>.*/\1/p' "$work/root/$header"
 done | sort -u | while read -r wanted; do
-	[ -n "$(find "$work/root" -path "*/include/$wanted")" ] || { echo "$wanted is not installed"; exit 1; }
+	[ -n "$(find "$work/root" -path "*/include/$wanted")" ] && continue
+	echo "$wanted is not installed"
+	exit 1
 done
 
 cflags=$(pkg-config --cflags libpcpcharge)
-# shellcheck disable=SC2046,SC2086 # lists of flags
+libs=$(pkg-config --libs libpcpcharge) static_libs=$(pkg-config --static --libs libpcpcharge)
+# shellcheck disable=SC2086 # lists of flags
 {
-	cc -O2 -Wall -Wextra -Werror "$quickstart" $cflags $(pkg-config --libs libpcpcharge) -o "$work/shared"
-	cc -O2 -DPCPC_INLINE "$quickstart" $cflags $(pkg-config --libs libpcpcharge) -o "$work/inline"
-	cc -O2 -static "$quickstart" $cflags $(pkg-config --static --libs libpcpcharge) -o "$work/static"
+	cc -O2 -Wall -Wextra -Werror "$quickstart" $cflags $libs -o "$work/shared"
+	cc -O2 -DPCPC_INLINE "$quickstart" $cflags $libs -o "$work/inline"
+	cc -O2 -static "$quickstart" $cflags $static_libs -o "$work/static"
 }
 programs="shared inline static"
 if command -v c++ >/dev/null; then
-	printf '#define PCPC_INLINE\n#include <pcpcharge/pcpcharge.h>\nint main() { return *pcpc_version() != 48; }\n' >"$work/cxx.cc"
-	# shellcheck disable=SC2046,SC2086
+	cat >"$work/cxx.cc" <<-'END'
+		#define PCPC_INLINE
+		#include <pcpcharge/pcpcharge.h>
+		int main()
+		{
+			const pcpc_marks marks = { 64, 32, 64 };
+			pcpc_deferred deferred;
+			pcpc_cache *cache;
+
+			if (pcpc_cache_create(nullptr, &cache))
+				return 1;
+			pcpc_cache_refill(cache, 1, 65, 0, &marks, &deferred);
+			pcpc_cache_destroy(cache);
+			return deferred.count != 65;
+		}
+	END
+	# shellcheck disable=SC2086
 	{
-		c++ -std=c++17 -O2 "$work/cxx.cc" $cflags $(pkg-config --libs libpcpcharge) -o "$work/cxx"
-		c++ -std=c++17 -O2 -static "$work/cxx.cc" $cflags \
-			$(pkg-config --static --libs libpcpcharge) -o "$work/cxx-static"
+		c++ -std=c++17 -O2 "$work/cxx.cc" $cflags $libs -o "$work/cxx"
+		c++ -std=c++17 -O2 -static "$work/cxx.cc" $cflags $static_libs -o "$work/cxx-static"
 	}
 	programs="$programs cxx cxx-static"
 fi

@@ -16,7 +16,10 @@ cp "$source/tests/kernel/pcpc_stock.c" "$work"
 # The compiler of the kernel's own configuration, where it is there.
 cc=$(sed -n 's/^CONFIG_CC_VERSION_TEXT="\([^ ]*\) .*/\1/p' "$headers/.config")
 command -v "$cc" >/dev/null || cc=gcc
-printf 'obj-m := pcpc_stock.o\nccflags-y := -I%s/include -Wextra -Wno-unused-parameter\n' "$source" >"$work/Makefile"
+cat >"$work/Makefile" <<END
+obj-m := pcpc_stock.o
+ccflags-y := -I$source/include -Wextra -Wno-unused-parameter
+END
 make -s -C "$headers" M="$work" CC="$cc" CONFIG_DEBUG_INFO_BTF_MODULES= modules >"$work/log" 2>&1 ||
 	{ cat "$work/log"; exit 1; }
 # Only what concerns the header and the module; kernel headers have their own with -Wextra.

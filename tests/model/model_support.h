@@ -72,7 +72,8 @@ static inline struct pcpc_stock *stocks_here(struct pcpc_cache *cache)
 	for (index = 0; index < cache->nr_indices; index++) {
 		stock = pcpc_cache_line(cache, (size_t)index * cache->stocks_per_cpu);
 		if (stock->slot[0]) {
-			ck_assert_uint_eq(stock->slot[0], plain_word_of((struct plain_slot){ 1, 1, 0 }));
+			ck_assert_uint_eq(stock->slot[0],
+					  plain_word_of((struct plain_slot){ 1, 1, 0 }));
 			stock->slot[0] = 0;
 			return stock;
 		}

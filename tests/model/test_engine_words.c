@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * test_engine_words.c - consume and refill of a cache on words at and around every boundary, by each
- * engine, against the plain model.
+ * test_engine_words.c - consume and refill of a cache on words at and around every boundary, by
+ * each engine, against the plain model.
  *
  * test_words.c does so with the transitions; this one is for the fast paths, which decide by
- * arithmetic of their own what is a plain hit. The words are put into the stock directly. Built like
- * test_engines.c.
+ * arithmetic of their own what is a plain hit. The words are put into the stock directly. Built
+ * like test_engines.c.
  */
 #define _GNU_SOURCE
 #include <pcpcharge/cache.h>
@@ -37,18 +37,18 @@ static void check(const struct plain_stock *before, const struct plain_request *
 	    same_stock(stock, &expected))
 		return;
 	slot = (int)((request->owner - 1) % PLAIN_SLOTS);
-	ck_abort_msg("%s by owner %u of %" PRIu64 " and %" PRId64 ", marks %u %u %u, home %u:%u:%d: "
-		     "hit %d, deferred %u:%" PRIu64 ":%" PRId64 ", home %#" PRIx64 "; the model: "
-		     "hit %d, deferred %u:%" PRIu64 ":%" PRId64 ", home %#" PRIx64,
-		     consumes ? "consume" : "refill", (uint32_t)request->owner,
-		     (uint64_t)request->count, (int64_t)request->delta, (uint32_t)request->high,
-		     (uint32_t)request->low, (uint32_t)request->delta_batch,
-		     (uint32_t)before->slot[slot].owner, (uint32_t)before->slot[slot].count,
-		     (int)before->slot[slot].delta, answer.hit, (uint32_t)answer.deferred.owner,
-		     (uint64_t)answer.deferred.count, (int64_t)answer.deferred.delta,
-		     stock->slot[slot], wanted.hit, (uint32_t)wanted.deferred.owner,
-		     (uint64_t)wanted.deferred.count, (int64_t)wanted.deferred.delta,
-		     plain_word_of(expected.slot[slot]));
+	ck_abort_msg(
+		"%s by owner %u of %" PRIu64 " and %" PRId64 ", marks %u %u %u, home %u:%u:%d: "
+		"hit %d, deferred %u:%" PRIu64 ":%" PRId64 ", home %#" PRIx64 "; the model: "
+		"hit %d, deferred %u:%" PRIu64 ":%" PRId64 ", home %#" PRIx64,
+		consumes ? "consume" : "refill", (uint32_t)request->owner, (uint64_t)request->count,
+		(int64_t)request->delta, (uint32_t)request->high, (uint32_t)request->low,
+		(uint32_t)request->delta_batch, (uint32_t)before->slot[slot].owner,
+		(uint32_t)before->slot[slot].count, (int)before->slot[slot].delta, answer.hit,
+		(uint32_t)answer.deferred.owner, (uint64_t)answer.deferred.count,
+		(int64_t)answer.deferred.delta, stock->slot[slot], wanted.hit,
+		(uint32_t)wanted.deferred.owner, (uint64_t)wanted.deferred.count,
+		(int64_t)wanted.deferred.delta, plain_word_of(expected.slot[slot]));
 }
 
 /* The owner's home holds this word; its neighbours in number hold theirs or nothing. */
@@ -61,12 +61,9 @@ static void check_home(struct plain_slot home, struct plain_request *request)
 	check(&before, request, false);
 }
 
-static const plain_wide counts[] = { 0,	      1,
-				     2,	      31,
-				     32,      33,
-				     63,      64,
-				     65,      PCPC_COUNT_MAX - 1,
-				     PCPC_COUNT_MAX };
+static const plain_wide counts[] = {
+	0, 1, 2, 31, 32, 33, 63, 64, 65, PCPC_COUNT_MAX - 1, PCPC_COUNT_MAX
+};
 static const plain_wide more_counts[] = { PCPC_COUNT_MAX + 1,
 					  (plain_wide)1 << 32,
 					  ((plain_wide)1 << 32) + 1,
@@ -74,9 +71,9 @@ static const plain_wide more_counts[] = { PCPC_COUNT_MAX + 1,
 					  (plain_wide)1 << 63,
 					  UINT64_MAX - 1,
 					  UINT64_MAX };
-static const plain_wide deltas[] = { 0,	 1,  -1,	     2,
-				     63, 64, -63,	     -64,
-				     65, -65, PLAIN_DELTA_MAX, PLAIN_DELTA_MIN };
+static const plain_wide deltas[] = {
+	0, 1, -1, 2, 63, 64, -63, -64, 65, -65, PLAIN_DELTA_MAX, PLAIN_DELTA_MIN
+};
 static const plain_wide more_deltas[] = { PLAIN_DELTA_MAX + 1, PLAIN_DELTA_MIN - 1, 1 << 22,
 					  -(1 << 22),	       INT64_MAX,	    INT64_MIN };
 static const uint32_t marks[][3] = {
@@ -104,8 +101,8 @@ static void check_counts(plain_wide held, plain_wide delta, struct plain_request
 	int count, i;
 
 	for (count = 0; count < LENGTH(counts) + LENGTH(more_counts); count++) {
-		request->count = count < LENGTH(counts) ? counts[count] :
-							  more_counts[count - LENGTH(counts)];
+		request->count = count < LENGTH(counts) ? counts[count]
+							: more_counts[count - LENGTH(counts)];
 		for (i = 0; i < LENGTH(neighbours); i++) {
 			other = i == 3 ? (owner ^ neighbours[i]) : owner + neighbours[i];
 			if (other >= 1 && other <= PLAIN_OWNER_MAX)
@@ -167,9 +164,9 @@ START_TEST(deltas_at_every_boundary)
 				for (delta = 0; delta < LENGTH(deltas) + LENGTH(more_deltas);
 				     delta++) {
 					request.delta =
-						delta < LENGTH(deltas) ?
-							deltas[delta] :
-							more_deltas[delta - LENGTH(deltas)];
+						delta < LENGTH(deltas)
+							? deltas[delta]
+							: more_deltas[delta - LENGTH(deltas)];
 					for (count = 0; count <= 65; count += 13) {
 						request.count = count;
 						check_home((struct plain_slot){ request.owner, 26,
@@ -199,16 +196,15 @@ START_TEST(every_slot_and_every_hand)
 				for (hand = 0; hand < PLAIN_SLOTS; hand++) {
 					before.hand = hand;
 					for (slot = 0; slot < PLAIN_SLOTS; slot++)
-						before.slot[slot] = (struct plain_slot){
-							100 + slot, 20 + slot, slot - 3
-						};
+						before.slot[slot] =
+							(struct plain_slot){ 100 + slot, 20 + slot,
+									     slot - 3 };
 					if (vacant >= 0)
 						before.slot[vacant].count =
 							before.slot[vacant].delta = 0;
 					if (where >= 0)
-						before.slot[where] = (struct plain_slot){
-							owners[owner], 5, 0
-						};
+						before.slot[where] =
+							(struct plain_slot){ owners[owner], 5, 0 };
 					request = plain_request_of(owners[owner], 5, 0, 64, 32, 64);
 					check(&before, &request, true);
 					check(&before, &request, false);

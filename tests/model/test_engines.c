@@ -3,8 +3,8 @@
  * test_engines.c - the engines agree (G13): one random script, on one CPU, gives the same words,
  * the same answers and the same deferred amounts under each engine, and those of the plain model.
  *
- * The same file is built with the inline fast path, and with that of unloadable objects. PCPC_SEEDS:
- * how many scripts (default 2,500); PCPC_SEED: where they begin.
+ * The same file is built with the inline fast path, and with that of unloadable objects.
+ * PCPC_SEEDS: how many scripts (default 2,500); PCPC_SEED: where they begin.
  */
 #define _GNU_SOURCE
 #include <pcpcharge/cache.h>
@@ -162,7 +162,9 @@ static void check_step(const struct bed *bed, int engine, const struct step *ste
 		     "hit %d, model %d; deferred %u:%" PRIu64 ":%" PRId64 ", model %u:%" PRIu64
 		     ":%" PRId64 "; stocks %s",
 		     unit_engine_name(engines[engine]),
-		     step->what == CONSUME ? "consume" : step->what == REFILL ? "refill" : "drain",
+		     step->what == CONSUME  ? "consume"
+		     : step->what == REFILL ? "refill"
+					    : "drain",
 		     (uint32_t)request->owner, (uint64_t)request->count, (int64_t)request->delta,
 		     (uint32_t)request->high, (uint32_t)request->low,
 		     (uint32_t)request->delta_batch, answer.hit, expected.hit,
@@ -181,14 +183,15 @@ static void run_script(struct bed *bed, const struct shape *shape, uint64_t rand
 	memset(bed->model.stocks, 0, shape->nr_stocks * sizeof(*bed->model.stocks));
 	for (engine = 0; engine < NR_ENGINES; engine++)
 		if (bed->caches[engine])
-			memset(bed->stocks[engine], 0, shape->nr_stocks * sizeof(struct pcpc_stock));
+			memset(bed->stocks[engine], 0,
+			       shape->nr_stocks * sizeof(struct pcpc_stock));
 	for (i = 0; i < STEPS; i++) {
 		step = some_step(&random, shape);
 		expected = model_step(&bed->model, &step);
 		for (engine = 0; engine < NR_ENGINES; engine++)
 			if (bed->caches[engine])
-				check_step(bed, engine, &step,
-					   run_step(bed->caches[engine], &step), expected);
+				check_step(bed, engine, &step, run_step(bed->caches[engine], &step),
+					   expected);
 	}
 }
 

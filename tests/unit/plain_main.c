@@ -52,9 +52,11 @@ static void use(struct pcpc_cache *cache)
 		good = refilled(cache, owner, 40, (struct pcpc_deferred){ 0, 0, 0 }) && good;
 	ok(good, "seven owners are stocked");
 	ok(refilled(cache, 1, 25, (struct pcpc_deferred){ 1, 33, 0 }), "40 and 25 trim 33");
-	ok(refilled(cache, 8, 10, (struct pcpc_deferred){ 1, 32, -2 }), "the eighth evicts the first");
+	ok(refilled(cache, 8, 10, (struct pcpc_deferred){ 1, 32, -2 }),
+	   "the eighth evicts the first");
 	ok(refilled(cache, 2, 65, (struct pcpc_deferred){ 2, 65, -1 }), "65 bypass");
-	ok(pcpc_cache_consume(cache, 3, 40, 1, &marks, &deferred) && !deferred.owner, "40 of 40 hit");
+	ok(pcpc_cache_consume(cache, 3, 40, 1, &marks, &deferred) && !deferred.owner,
+	   "40 of 40 hit");
 	ok(!pcpc_cache_consume(cache, 3, 1, 0, &marks, &deferred), "and then none");
 	ok(!pcpc_cache_consume(cache, 4, (1ull << 32) + 1, 0, &marks, &deferred), "nor 2^32 + 1");
 	ok(pcpc_cache_stocked(cache, 5) == 40, "40 are stocked");

@@ -27,9 +27,9 @@ struct sequence_case {
 	sequence_case_fn *run;
 };
 
-#define CASE_CHECK(condition)                                                       \
-	do {                                                                        \
-		if (!(condition))                                                   \
+#define CASE_CHECK(condition)                                                             \
+	do {                                                                              \
+		if (!(condition))                                                         \
 			return case_failed("sequence_cases.h:%d: " #condition, __LINE__); \
 	} while (0)
 
@@ -216,11 +216,11 @@ static inline const char *expect_outcome(sequence_fn *sequence, const struct pcp
 	return NULL;
 }
 
-#define EXPECT(...)                                                 \
-	do {                                                        \
+#define EXPECT(...)                                                \
+	do {                                                       \
 		const char *failure = expect_outcome(__VA_ARGS__); \
-		if (failure)                                        \
-			return failure;                             \
+		if (failure)                                       \
+			return failure;                            \
 	} while (0)
 
 /* The word that stock has in a slot, consumed from, and one of an owner who is not there. */
@@ -404,8 +404,9 @@ static const char *insert_not_changed_by_a_similar_owner(void)
 /* S1: every other index, the one of the other field included. */
 static const char *aborted_by_another_index(void)
 {
-	static const uint32_t others[] = { 0,	      1,	  4,	      6,
-					   CPU | 256, 1u << 31 | CPU, UINT32_MAX, UINT32_MAX - 1 };
+	static const uint32_t others[] = {
+		0, 1, 4, 6, CPU | 256, 1u << 31 | CPU, UINT32_MAX, UINT32_MAX - 1
+	};
 	struct pcpc_stock stock = make_stock();
 	struct pcpc_place place;
 	uint32_t slot;
@@ -560,7 +561,10 @@ static const char *the_pointer_array_names_every_descriptor(void)
 
 #endif
 
-#define SEQUENCE_CASE(name) { #name, name }
+#define SEQUENCE_CASE(name) \
+	{                   \
+#name, name \
+	}
 
 static const struct sequence_case sequence_cases[] = {
 	SEQUENCE_CASE(generic_done_stores_the_word_and_nothing_else),

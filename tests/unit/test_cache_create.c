@@ -135,8 +135,8 @@ END_TEST
 /* cache.h: "rounded up to a power of two, at most 262,144" */
 START_TEST(stocks_are_rounded_up_and_bounded)
 {
-	static const uint32_t asked[][2] = { { 1, 1 },	     { 2, 2 },		  { 3, 4 },
-					     { 5, 8 },	     { 4097, 8192 },	  { 131073, 262144 },
+	static const uint32_t asked[][2] = { { 1, 1 },	     { 2, 2 },		{ 3, 4 },
+					     { 5, 8 },	     { 4097, 8192 },	{ 131073, 262144 },
 					     { 4096, 4096 }, { 262144, 262144 } };
 	struct pcpc_cache_config config = plain_config();
 	size_t i;
@@ -197,8 +197,8 @@ END_TEST
 /* Section 6: "by PCPC_ENGINE=atomic|rseq in the environment"; cache.h: "-EINVAL ... neither". */
 START_TEST(the_environment_chooses_where_the_program_does_not)
 {
-	static const char *const garbage[] = { "Atomic", "atomic ", " rseq", "rseq,atomic", "auto",
-					       "0",	 "atomi",   "atomicc" };
+	static const char *const garbage[] = { "Atomic", "atomic ", " rseq", "rseq,atomic",
+					       "auto",	 "0",	    "atomi", "atomicc" };
 	bool works = sequences_work();
 	size_t i;
 
@@ -306,9 +306,9 @@ static bool match_1(uint32_t owner, void *context)
 	return owner == 1;
 }
 
-#define REQUIRE(condition)                        \
-	do {                                      \
-		if (!(condition))                 \
+#define REQUIRE(condition)                         \
+	do {                                       \
+		if (!(condition))                  \
 			return 1 + __LINE__ % 127; \
 	} while (0)
 

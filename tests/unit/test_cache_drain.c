@@ -97,8 +97,9 @@ static uint32_t slots_of(uint32_t owner)
 
 	for (index = 0; index < cache->nr_indices; index++)
 		for (slot = 0; slot < PCPC_STOCK_SLOTS; slot++)
-			found += pcpc_word_owner(
-					 pcpc_cache_stock(cache, index, owner)->slot[slot]) == owner;
+			found +=
+				pcpc_word_owner(
+					pcpc_cache_stock(cache, index, owner)->slot[slot]) == owner;
 	return found;
 }
 
@@ -289,8 +290,8 @@ static void settle_that_works(const struct pcpc_deferred *taken, void *context)
 	settle(taken, context);
 }
 
-/* cache.h, settle: "No gate is closed; it may consume and refill"; and a refill of the drained owner
- * there does not keep the drain going for ever. */
+/* cache.h, settle: "No gate is closed; it may consume and refill"; and a refill of the drained
+ * owner there does not keep the drain going for ever. */
 START_TEST(settle_may_consume_and_refill)
 {
 	struct ledger *ledger;
@@ -394,8 +395,8 @@ START_TEST(a_drain_takes_from_every_cpu)
 		return;
 	ledger = ledger_of(1, 1, 1);
 	for (nth = 0; nth < 8; nth++) {
-		ck_assert_int_eq(pthread_create(&thread, NULL, refill_on_cpu, (void *)(intptr_t)nth),
-				 0);
+		ck_assert_int_eq(
+			pthread_create(&thread, NULL, refill_on_cpu, (void *)(intptr_t)nth), 0);
 		ck_assert_int_eq(pthread_join(thread, &refilled), 0);
 		cpus += refilled != NULL;
 	}

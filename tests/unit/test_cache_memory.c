@@ -109,9 +109,8 @@ START_TEST(every_stock_is_aligned)
 		ck_assert_uint_eq((uintptr_t)cache % 64, 0);
 		for (index = 0; index < cache->nr_indices; index++)
 			for (owner = 1; owner < 60; owner += 7)
-				ck_assert_uint_eq((uintptr_t)pcpc_cache_stock(cache, index, owner) %
-							  64,
-						  0);
+				ck_assert_uint_eq(
+					(uintptr_t)pcpc_cache_stock(cache, index, owner) % 64, 0);
 		pcpc_cache_destroy(cache);
 	}
 }
@@ -136,8 +135,7 @@ START_TEST(every_owner_is_at_the_home_the_design_gives_it)
 			stock = stocks + (owner - 1) / 7 % sizes[i];
 			if (pcpc_cache_stock(cache, 0, owner) != stock ||
 			    pcpc_home(owner) != (owner - 1) % 7 ||
-			    pcpc_fast_word(&cache->fast, 0, owner) !=
-				    &stock->slot[(owner - 1) % 7])
+			    pcpc_fast_word(&cache->fast, 0, owner) != &stock->slot[(owner - 1) % 7])
 				ck_abort_msg("owner %u of %u stocks", owner, sizes[i]);
 		}
 		pcpc_cache_destroy(cache);

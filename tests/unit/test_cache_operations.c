@@ -116,8 +116,8 @@ END_TEST
 START_TEST(refill_trims_to_low_above_high)
 {
 	static const uint64_t examples[][4] = {
-		{ 40, 24, 64, 0 }, { 40, 25, 32, 33 }, { 64, 1, 32, 33 },
-		{ 64, 64, 32, 96 }, { 1, 64, 32, 33 }, { 64, 0, 64, 0 },
+		{ 40, 24, 64, 0 },  { 40, 25, 32, 33 }, { 64, 1, 32, 33 },
+		{ 64, 64, 32, 96 }, { 1, 64, 32, 33 },	{ 64, 0, 64, 0 },
 	};
 	size_t i;
 
@@ -373,12 +373,9 @@ END_TEST
 START_TEST(bad_arguments_change_and_lose_nothing)
 {
 	static const struct pcpc_marks bad[] = {
-		{ 0, 0, 64 },
-		{ PCPC_COUNT_MAX + 1, 32, 64 },
-		{ UINT32_MAX, 32, 64 },
-		{ 64, 65, 64 },
-		{ 64, UINT32_MAX, 64 },
-		{ 64, 32, PCPC_DELTA_MAX + 1 },
+		{ 0, 0, 64 },		{ PCPC_COUNT_MAX + 1, 32, 64 },
+		{ UINT32_MAX, 32, 64 }, { 64, 65, 64 },
+		{ 64, UINT32_MAX, 64 }, { 64, 32, PCPC_DELTA_MAX + 1 },
 		{ 64, 32, UINT32_MAX },
 	};
 	static const uint32_t nobody[] = { 0, PCPC_OWNER_MAX + 1, PCPC_OWNER_MAX + 2, UINT32_MAX };

@@ -333,12 +333,9 @@ END_TEST
 START_TEST(bad_arguments_defer_everything)
 {
 	static const struct pcpc_marks bad[] = {
-		{ 0, 0, 64 },
-		{ PCPC_COUNT_MAX + 1, 32, 64 },
-		{ UINT32_MAX, 32, 64 },
-		{ 64, 65, 64 },
-		{ 64, UINT32_MAX, 64 },
-		{ 64, 32, PCPC_DELTA_MAX + 1 },
+		{ 0, 0, 64 },		{ PCPC_COUNT_MAX + 1, 32, 64 },
+		{ UINT32_MAX, 32, 64 }, { 64, 65, 64 },
+		{ 64, UINT32_MAX, 64 }, { 64, 32, PCPC_DELTA_MAX + 1 },
 		{ 64, 32, UINT32_MAX },
 	};
 	static const uint32_t nobody[] = { 0, PCPC_OWNER_MAX + 1, PCPC_OWNER_MAX + 12, UINT32_MAX };
@@ -479,8 +476,8 @@ static void check_stock(const struct plain_stock *plain)
 			ck_abort_msg("slot %u holds %#" PRIx64 ", the model %#" PRIx64, slot,
 				     stock.slot[slot], plain_word_of(plain->slot[slot]));
 		for (other = 0; other < slot; other++)
-			if (stock.slot[slot] && pcpc_word_owner(stock.slot[slot]) ==
-							pcpc_word_owner(stock.slot[other]))
+			if (stock.slot[slot] &&
+			    pcpc_word_owner(stock.slot[slot]) == pcpc_word_owner(stock.slot[other]))
 				ck_abort_msg("owner %u in slots %u and %u",
 					     pcpc_word_owner(stock.slot[slot]), other, slot);
 	}
@@ -504,10 +501,9 @@ static const uint32_t batches[] = { 0, 1, 2, 8, 64, 1 << 20, (1 << 20) + 1, PCPC
 
 static struct plain_request any_request(uint64_t *random, uint32_t owners, uint32_t high)
 {
-	struct plain_request request =
-		plain_request_of(1 + (uint32_t)unit_below(random, owners),
-				 unit_below(random, high + 2), 0, high,
-				 (uint32_t)unit_below(random, high + 1), batches[unit_below(random, 8)]);
+	struct plain_request request = plain_request_of(
+		1 + (uint32_t)unit_below(random, owners), unit_below(random, high + 2), 0, high,
+		(uint32_t)unit_below(random, high + 1), batches[unit_below(random, 8)]);
 	unsigned int kind = (unsigned int)unit_below(random, 32);
 
 	if (kind < 16)

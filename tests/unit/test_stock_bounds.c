@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * test_stock_bounds.c - whole operations over primitives that the includer supplies and that refuse:
- * CLOSED, ABORTED, CHANGED, so and so many times. Retries are bounded, then the operation bypasses
- * the stock, and nothing is lost.
+ * test_stock_bounds.c - whole operations over primitives that the includer supplies and that
+ * refuse: CLOSED, ABORTED, CHANGED, so and so many times. Retries are bounded, then the operation
+ * bypasses the stock, and nothing is lost.
  */
 #define _GNU_SOURCE
 #include <pcpcharge/base.h>
@@ -353,8 +353,8 @@ START_TEST(random_refusals_lose_nothing)
 			held += pcpc_word_delta(stock.slot[slot]);
 		}
 		if (put != back + stocked || moved != applied + held)
-			ck_abort_msg("lost: put %" PRIu64 ", back %" PRIu64 ", stocked %" PRIu64, put,
-				     back, stocked);
+			ck_abort_msg("lost: put %" PRIu64 ", back %" PRIu64 ", stocked %" PRIu64,
+				     put, back, stocked);
 	}
 }
 END_TEST

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * test_stock_nested.c - operations on one stock that are interrupted by others on the same stock, at
- * the places where it matters: after the search and before the commit, and between an eviction and
- * its settling.
+ * test_stock_nested.c - operations on one stock that are interrupted by others on the same stock,
+ * at the places where it matters: after the search and before the commit, and between an eviction
+ * and its settling.
  *
  * PCPC_HOOK stands for the signal handler or interrupt. Real handlers at any instruction are in
  * ../stress.

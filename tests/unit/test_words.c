@@ -85,10 +85,9 @@ static void compare(int which, struct plain_slot slot, const struct plain_reques
 	struct pcpc_deferred deferred = { 0xdead, 0xdeadbeef, -0xdeadbeefLL };
 	pcpc_word will = 0xfeedfacefeedface, was = plain_word_of(slot);
 	struct plain_step step = transitions[which].plain(slot, request);
-	bool applied = transitions[which].transition(was, (uint32_t)request->owner,
-						     (uint64_t)request->count,
-						     (int64_t)request->delta, &marks, &will,
-						     &deferred);
+	bool applied = transitions[which].transition(
+		was, (uint32_t)request->owner, (uint64_t)request->count, (int64_t)request->delta,
+		&marks, &will, &deferred);
 
 	if (applied == step.applies &&
 	    will == (applied ? plain_word_of(step.slot) : 0xfeedfacefeedface) &&
@@ -263,10 +262,11 @@ START_TEST(random_words_move_as_the_model_says)
 		slot.delta = slot.owner ? any_size(&random) % (PLAIN_DELTA_MAX + 1) : 0;
 		if (slot.owner && unit_below(&random, 2))
 			slot.delta = -slot.delta - 1;
-		request = plain_request_of(asking_owners[unit_below(&random, LENGTH(asking_owners))],
-					   any_size(&random), (int64_t)any_size(&random),
-					   (uint32_t)(any_size(&random) % (PLAIN_COUNT_MAX + 2)), 0,
-					   (uint32_t)(any_size(&random) % (PLAIN_DELTA_MAX + 2)));
+		request =
+			plain_request_of(asking_owners[unit_below(&random, LENGTH(asking_owners))],
+					 any_size(&random), (int64_t)any_size(&random),
+					 (uint32_t)(any_size(&random) % (PLAIN_COUNT_MAX + 2)), 0,
+					 (uint32_t)(any_size(&random) % (PLAIN_DELTA_MAX + 2)));
 		request.low = unit_below(&random, (uint64_t)request.high + 2);
 		if (unit_below(&random, 2))
 			request.delta = -(request.delta / 2);
@@ -318,9 +318,9 @@ START_TEST(words_give_back_what_was_put_into_them)
 			for (k = 0; k < deltas.n; k++) {
 				struct plain_slot slot = { owners.value[i], counts.value[j],
 							   deltas.value[k] };
-				pcpc_word word = pcpc_word_make((uint32_t)slot.owner,
-								(uint32_t)slot.count,
-								(int32_t)slot.delta);
+				pcpc_word word =
+					pcpc_word_make((uint32_t)slot.owner, (uint32_t)slot.count,
+						       (int32_t)slot.delta);
 
 				ck_assert_uint_eq(word, plain_word_of(slot));
 				ck_assert_uint_eq(pcpc_word_owner(word), (uint32_t)slot.owner);

@@ -76,7 +76,8 @@ static inline uint64_t unit_seed(void)
 	uint64_t seed;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	seed = (uint64_t)now.tv_sec * 1000000007u + (uint64_t)now.tv_nsec * 31u + (uint64_t)getpid();
+	seed = (uint64_t)now.tv_sec * 1000000007u + (uint64_t)now.tv_nsec * 31u +
+	       (uint64_t)getpid();
 	seed = unit_knob("PCPC_SEED", seed);
 	unit_note("PCPC_SEED=0x%" PRIx64, seed);
 	return seed;
@@ -119,7 +120,9 @@ static inline bool unit_pin(int nth)
 
 static inline const char *unit_engine_name(enum pcpc_engine engine)
 {
-	return engine == PCPC_ENGINE_RSEQ ? "rseq" : engine == PCPC_ENGINE_ATOMIC ? "atomic" : "auto";
+	return engine == PCPC_ENGINE_RSEQ     ? "rseq"
+	       : engine == PCPC_ENGINE_ATOMIC ? "atomic"
+					      : "auto";
 }
 
 /*
