@@ -121,7 +121,7 @@ static PCPC_COLD bool consume_slow(struct pcpc_cache *cache, uint32_t owner, uin
 }
 
 /* Before an insert, so that whoever drains after it scans far enough. Acquire-release: pairs with
- * itself and with the load in stocks_to_scan() of drain.c, where this insert has happened before
+ * itself and with the load in pcpc_stocks_to_scan(), where this insert has happened before
  * that drain. Rises a few times in the life of a cache. */
 static void note_highest(struct pcpc_cache *cache, uint32_t index, uint32_t owner)
 {
@@ -433,6 +433,49 @@ uint64_t pcpc_cache_stocked(struct pcpc_cache *cache, uint32_t owner)
 		}
 	}
 	return stocked;
+}
+
+bool pcpc_cache_peek(struct pcpc_cache *cache, uint32_t owner, uint32_t *ret_count)
+{
+	struct pcpc_stock *stock;
+	struct pcpc_place place;
+	pcpc_word word;
+	uint32_t slot;
+
+	*ret_count = 0;
+	if (!locate(cache, &place))
+		return false;
+	stock = pcpc_cache_stock(cache, place.index, owner);
+	for (slot = 0; slot < PCPC_STOCK_SLOTS; slot++) {
+		word = PCPC_LOAD(stock->slot[slot]);
+		if (pcpc_word_owner(word) == owner) {
+			*ret_count = pcpc_word_count(word);
+			return true;
+		}
+	}
+	return false;
+}
+
+uint64_t pcpc_cache_sum(struct pcpc_cache *cache, pcpc_match_fn *match, void *context)
+{
+	uint32_t index, stocks, i, slot;
+	struct pcpc_stock *line;
+	uint64_t sum = 0;
+	pcpc_word word;
+
+	for (index = 0; index < cache->nr_indices; index++) {
+		stocks = pcpc_stocks_to_scan(cache, index);
+		for (i = 0; i < stocks; i++) {
+			line = pcpc_cache_line(cache, (size_t)index * cache->stocks_per_cpu + i);
+			for (slot = 0; slot < PCPC_STOCK_SLOTS; slot++) {
+				/* Acquire: match may look at what stood ready before the word. */
+				word = __atomic_load_n(&line->slot[slot], __ATOMIC_ACQUIRE);
+				if (pcpc_word_count(word) && match(pcpc_word_owner(word), context))
+					sum += pcpc_word_count(word);
+			}
+		}
+	}
+	return sum;
 }
 
 int pcpc_cache_get_stats(struct pcpc_cache *cache, struct pcpc_cache_stats *ret_stats)

@@ -79,6 +79,17 @@ static inline struct pcpc_stock *pcpc_cache_stock(const struct pcpc_cache *cache
 	return (struct pcpc_stock *)(word & ~(uintptr_t)(sizeof(struct pcpc_stock) - 1));
 }
 
+/* cache.c: has the running CPU's stock a slot for this owner, and how many units are in it? A hint.
+ */
+bool pcpc_cache_peek(struct pcpc_cache *cache, uint32_t owner, uint32_t *ret_count);
+
+/* cache.c: the units stocked on all CPUs for the owners that match; takes nothing out. A snapshot.
+ */
+uint64_t pcpc_cache_sum(struct pcpc_cache *cache, pcpc_match_fn *match, void *context);
+
+/* drain.c: how many stocks of one index can hold anything. */
+uint32_t pcpc_stocks_to_scan(const struct pcpc_cache *cache, uint32_t index);
+
 /* The stock with that number, counted through all indices. */
 static inline struct pcpc_stock *pcpc_cache_line(const struct pcpc_cache *cache, size_t line)
 {
@@ -89,6 +100,18 @@ static inline struct pcpc_stock *pcpc_cache_line(const struct pcpc_cache *cache,
  * mutex. Adding may answer -ENOMEM, the first time. */
 int pcpc_fork_add(struct pcpc_cache *cache);
 void pcpc_fork_remove(struct pcpc_cache *cache);
+
+/* What the level above does in fork's handlers, between the list mutex and the drain mutexes. */
+struct pcpc_fork_level {
+	void (*prepare)(void);
+	void (*parent)(void);
+	void (*child)(void);
+};
+
+/* fork.c: the list mutex, for a list of the level above; which makes itself known the first time.
+ */
+void pcpc_fork_lock(const struct pcpc_fork_level *level);
+void pcpc_fork_unlock(void);
 
 /* fork.c: calls visit for every live cache, under the list mutex. */
 void pcpc_fork_each(void (*visit)(struct pcpc_cache *cache));

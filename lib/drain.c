@@ -44,16 +44,17 @@ static bool line_wanted(struct pcpc_wish *wishes, const struct pcpc_stock *stock
 {
 	uint32_t slot;
 
-	/* Relaxed: what was stocked before the call is seen, and the rest is not promised. */
+	/* Acquire: match may look at what stood ready before the word. What was stocked before the
+	 * call is seen, and the rest is not promised. */
 	for (slot = 0; slot < PCPC_STOCK_SLOTS; slot++)
-		if (wanted_by(wishes, PCPC_LOAD(stock->slot[slot])))
+		if (wanted_by(wishes, __atomic_load_n(&stock->slot[slot], __ATOMIC_ACQUIRE)))
 			return true;
 	return false;
 }
 
 /* How many stocks of one index can hold anything. The acquire pairs with note_highest() in cache.c.
  */
-static uint32_t stocks_to_scan(const struct pcpc_cache *cache, uint32_t index)
+uint32_t pcpc_stocks_to_scan(const struct pcpc_cache *cache, uint32_t index)
 {
 	uint32_t highest = atomic_load_explicit(&cache->highest[index], memory_order_acquire),
 		 groups;
@@ -72,7 +73,7 @@ static uint32_t find_lines(struct pcpc_cache *cache, struct pcpc_wish *wishes,
 	uint32_t found = 0, line, stocks;
 
 	for (; cursor->index < cache->nr_indices; cursor->index++, cursor->stock = 0) {
-		stocks = stocks_to_scan(cache, cursor->index);
+		stocks = pcpc_stocks_to_scan(cache, cursor->index);
 		for (; cursor->stock < stocks; cursor->stock++) {
 			line = cursor->index * cache->stocks_per_cpu + cursor->stock;
 			if (!line_wanted(wishes, pcpc_cache_line(cache, line)))
@@ -117,7 +118,7 @@ static int close_gates(struct pcpc_cache *cache, uint32_t lines)
 static bool take_word(const struct pcpc_cache *cache, struct pcpc_wish *wishes, pcpc_word *slot,
 		      struct pcpc_taken *ret_taken)
 {
-	pcpc_word word = PCPC_LOAD(*slot);
+	pcpc_word word = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
 	struct pcpc_wish *wish = wanted_by(wishes, word);
 
 	if (cache->engine == PCPC_ENGINE_RSEQ) {
@@ -129,7 +130,7 @@ static bool take_word(const struct pcpc_cache *cache, struct pcpc_wish *wishes, 
 	} else {
 		/* Acquire-release: pairs with pcpc_atomic_commit() in generic.h. */
 		while (wish && !__atomic_compare_exchange_n(slot, &word, 0, false, __ATOMIC_ACQ_REL,
-							    __ATOMIC_RELAXED))
+							    __ATOMIC_ACQUIRE))
 			wish = wanted_by(wishes, word);
 	}
 	*ret_taken = (struct pcpc_taken){ word, wish };

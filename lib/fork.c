@@ -7,13 +7,15 @@
  * The child inherits both registrations (the restartable sequences' and membarrier's) and all
  * stocks as they were.
  *
- * Lock order: list mutex, then the drain mutexes in list order. So a settle function, which runs
- * under a drain mutex, must not fork, create or destroy a cache.
+ * Lock order: list mutex, those of the level above (owner_fork.c), then the drain mutexes in list
+ * order. So a settle function, which runs under a drain mutex, must not fork, create or destroy a
+ * cache.
  */
 #include "cache_private.h"
 
 static pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct pcpc_cache *list;
+static const struct pcpc_fork_level *above; /* once there was a domain */
 
 /* How often this thread's fork has entered the handlers: they may be installed more than once. */
 static _Thread_local unsigned int depth __attribute__((tls_model("initial-exec")));
@@ -25,6 +27,8 @@ static void fork_prepare(void)
 	if (depth++)
 		return;
 	pthread_mutex_lock(&list_mutex);
+	if (above)
+		above->prepare();
 	for (cache = list; cache; cache = cache->next) {
 		pthread_mutex_lock(&cache->drain_mutex);
 		/* A handler of the program's that drains gets -EDEADLK. */
@@ -32,7 +36,7 @@ static void fork_prepare(void)
 	}
 }
 
-static void let_go(void)
+static void let_go(void (*above_too)(void))
 {
 	struct pcpc_cache *cache;
 
@@ -40,13 +44,15 @@ static void let_go(void)
 		atomic_store_explicit(&cache->drainer, (pthread_t)0, memory_order_relaxed);
 		pthread_mutex_unlock(&cache->drain_mutex);
 	}
+	if (above_too)
+		above_too();
 	pthread_mutex_unlock(&list_mutex);
 }
 
 static void fork_parent(void)
 {
 	if (!--depth)
-		let_go();
+		let_go(above ? above->parent : NULL);
 }
 
 static void fork_child(void)
@@ -58,7 +64,7 @@ static void fork_child(void)
 	/* Wishes of threads that are not here: nobody waits for them. */
 	for (cache = list; cache; cache = cache->next)
 		atomic_store_explicit(&cache->wishes, NULL, memory_order_relaxed);
-	let_go();
+	let_go(above ? above->child : NULL);
 }
 
 /*
@@ -111,5 +117,17 @@ void pcpc_fork_each(void (*visit)(struct pcpc_cache *cache))
 	pthread_mutex_lock(&list_mutex);
 	for (cache = list; cache; cache = cache->next)
 		visit(cache);
+	pthread_mutex_unlock(&list_mutex);
+}
+
+void pcpc_fork_lock(const struct pcpc_fork_level *level)
+{
+	pthread_mutex_lock(&list_mutex);
+	if (level)
+		above = level;
+}
+
+void pcpc_fork_unlock(void)
+{
 	pthread_mutex_unlock(&list_mutex);
 }

@@ -68,7 +68,9 @@ struct pcpc_cache_config {
  * Fork: the child has the same cache with what its stocks held. The first call also installs fork
  * handlers, which hold the drains' mutexes while a process forks. So if fork handlers of yours take
  * a lock that a settle function takes, install them before the first call; and do not fork with
- * such a lock held. Make the first cache before several threads fork.
+ * such a lock held. Make the first cache before several threads fork. Where domains exist
+ * (owner.h) and other threads fork, caches are not made or destroyed inside a read-side section of
+ * liburcu-bp.
  */
 PCPC_API int pcpc_cache_create(const struct pcpc_cache_config *config,
 			       struct pcpc_cache **ret_cache);
@@ -142,8 +144,9 @@ typedef bool pcpc_match_fn(uint32_t owner, void *context);
 /*
  * Receives one word that was taken: never an empty one. No gate is closed. It may consume and
  * refill; it must not drain (this cache or another), fork, create or destroy a cache, or take a
- * lock that somebody holds who drains; and like match() it must return, by no other way. May be
- * called by another thread that drains at the same time, while the one that asked waits.
+ * lock that somebody holds who drains; and like match() it must return, by no other way. Of the
+ * calls on owners (owner.h) it may make those that are signal-safe, in threads that are registered.
+ * May be called by another thread that drains at the same time, while the one that asked waits.
  */
 typedef void pcpc_settle_fn(const struct pcpc_deferred *deferred, void *context);
 
