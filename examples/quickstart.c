@@ -1,59 +1,39 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* quickstart.c - two tenants' pages, counted through per-CPU stocks. */
-#include <stdatomic.h>
+/* quickstart.c - two tenants with a limit each, and one for both; a charge that is refused. */
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <pcpcharge/pcpcharge.h>
 
-enum { ALICE = 1, BOB = 2, BATCH = 64 }; /* owner ids begin at 1 */
-static const struct pcpc_marks marks = { .high = BATCH, .low = BATCH / 2 };
-static atomic_long usage[3]; /* the counters are yours: by owner id, in pages */
-
-static void settle(const struct pcpc_deferred *deferred, void *context)
+static struct pcpc_owner *tenant(struct pcpc_owner *parent, const char *name)
 {
-	(void)context; /* owner 0: nothing to settle, and count is 0 */
-	atomic_fetch_sub(&usage[deferred->owner], (long)deferred->count);
-}
+	struct pcpc_owner_config config = { .size = sizeof(config), .name = name, .max = 1000000 };
+	struct pcpc_owner *owner = NULL;
 
-static void charge(struct pcpc_cache *cache, uint32_t owner, uint64_t pages)
-{
-	struct pcpc_deferred deferred;
-
-	if (!pcpc_cache_consume(cache, owner, pages, 0, &marks, &deferred)) { /* a miss */
-		atomic_fetch_add(&usage[owner], (long)pages + BATCH);
-		pcpc_cache_refill(cache, owner, BATCH, 0, &marks, &deferred);
-	}
-	settle(&deferred, NULL);
-}
-
-static void uncharge(struct pcpc_cache *cache, uint32_t owner, uint64_t pages)
-{
-	struct pcpc_deferred deferred;
-
-	pcpc_cache_refill(cache, owner, pages, 0, &marks, &deferred);
-	settle(&deferred, NULL);
-}
-
-static bool everyone(uint32_t owner, void *context)
-{
-	return owner && !context;
+	return pcpc_owner_create(parent, &config, &owner) < 0 ? NULL : owner;
 }
 
 int main(void)
 {
-	struct pcpc_cache *cache;
+	struct pcpc_domain_config bytes = { .size = sizeof(bytes), .name = "memory" };
+	struct pcpc_refusal refusal = { 0 };
+	struct pcpc_domain *domain;
 
-	if (pcpc_cache_create(NULL, &cache) < 0)
+	bytes.batch = PCPC_BATCH_BYTES; /* the unit is the byte */
+	if (pcpc_domain_create(&bytes, &domain) < 0)
 		return 1;
-	for (int i = 0; i < 1000000; i++) { /* a nanosecond or two each, and hardly ever a miss */
-		charge(cache, ALICE, 2);
-		charge(cache, BOB, 1);
-		uncharge(cache, BOB, 1);
-		if (i % 4)
-			uncharge(cache, ALICE, 2);
-	}
-	pcpc_cache_drain(cache, everyone, settle, NULL); /* what stocks hold goes back */
-	printf("alice %ld pages, bob %ld, by %s\n", usage[ALICE], usage[BOB],
-	       pcpc_cache_engine(cache) == PCPC_ENGINE_RSEQ ? "restartable sequences" : "atomics");
-	pcpc_cache_destroy(cache);
-	return usage[ALICE] != 500000 || usage[BOB] != 0;
+	struct pcpc_owner *root = pcpc_domain_root(domain);
+	struct pcpc_owner *alice = tenant(root, "alice"), *bob = tenant(root, "bob");
+	pcpc_owner_set_max(root, 1500000); /* both together */
+	for (int i = 0; i < 1000000 && pcpc_charge(bob, 100) == 0; i++)
+		pcpc_uncharge(bob, 100); /* hardly ever a miss; and in the end bob has nothing */
+	if (pcpc_charge(alice, 1000000) == 0 && /* her limit, to the byte */
+	    pcpc_charge_flags(bob, 600000, 0, &refusal) == -EDQUOT)
+		printf("bob: no room for %" PRIu64 " in %s\n", refusal.asked, refusal.name);
+	printf("alice %" PRIu64 ", bob %" PRIu64 ", of %" PRIu64 "\n",
+	       pcpc_owner_usage_exact(alice), pcpc_owner_usage_exact(bob), refusal.max);
+	pcpc_uncharge(alice, 1000000);
+	pcpc_owner_destroy(alice);
+	pcpc_owner_destroy(bob);
+	return refusal.over != root || pcpc_domain_destroy(domain) < 0;
 }

@@ -1,17 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-# run.sh - installs what is missing, builds, runs the quickstart and a short benchmark table.
+# run.sh - installs what is missing, builds, runs the examples and a short benchmark table.
 # BUILD: the build directory (default build/examples in the checkout).
 set -eu
 cd "$(dirname "$0")/.."
 build=${BUILD:-build/examples}
 
-sh tests/packages.sh gcc libc6-dev meson ninja-build pkg-config
+sh tests/packages.sh gcc libc6-dev meson ninja-build pkg-config liburcu-dev
 
 [ -f "$build/build.ninja" ] || meson setup "$build" -Dtests=false --buildtype=release >/dev/null
 meson compile -C "$build" >/dev/null
 
-echo "quickstart: two tenants, four million operations"
+echo "quickstart: alice uses her limit up; bob is within his, but the limit of both refuses him"
 "$build/examples/quickstart"
+echo
+echo "cache: the charge cache alone, with counters of the program's own; four million operations"
+"$build/examples/counters"
 echo
 "$build/tests/bench/cache_bench" --short

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 build=${BUILD:-build/tests}
 
 # To build; to run the tests that use them (gdb, qemu-user, the kernel's headers ...).
-sh tests/packages.sh gcc libc6-dev meson ninja-build pkg-config check python3 binutils \
+sh tests/packages.sh gcc libc6-dev meson ninja-build pkg-config liburcu-dev check python3 binutils \
 	g++ clang gdb valgrind qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
 	linux-headers-amd64 make
 

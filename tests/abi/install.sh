@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-# install.sh BUILD QUICKSTART.c - the installed copy is complete: programs are built against it by
+# install.sh BUILD EXAMPLE.c... - the installed copy is complete: programs are built against it by
 # pkg-config, shared and static, as C and as C++, and run. No source or build folder is in reach.
 set -eu
-build=$1 quickstart=$2
+build=$1
+shift
 command -v pkg-config >/dev/null || { echo "skipped: no pkg-config"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -27,13 +28,19 @@ done
 
 cflags=$(pkg-config --cflags libpcpcharge)
 libs=$(pkg-config --libs libpcpcharge) static_libs=$(pkg-config --static --libs libpcpcharge)
-# shellcheck disable=SC2086 # lists of flags
-{
-	cc -O2 -Wall -Wextra -Werror "$quickstart" $cflags $libs -o "$work/shared"
-	cc -O2 -DPCPC_INLINE "$quickstart" $cflags $libs -o "$work/inline"
-	cc -O2 -static "$quickstart" $cflags $static_libs -o "$work/static"
-}
-programs="shared inline static"
+programs=
+for example; do
+	name=$(basename "$example" .c)
+	# shellcheck disable=SC2086 # lists of flags
+	{
+		cc -O2 -Wall -Wextra -Werror "$example" $cflags $libs -o "$work/$name-shared"
+		cc -O2 -DPCPC_INLINE "$example" $cflags $libs -o "$work/$name-inline"
+		cc -O2 -static "$example" $cflags $static_libs -o "$work/$name-static"
+	}
+	# It really is the library's shared copy.
+	ldd "$work/$name-shared" | grep -q libpcpcharge.so.0
+	programs="$programs $name-shared $name-inline $name-static"
+done
 if command -v c++ >/dev/null; then
 	cat >"$work/cxx.cc" <<-'END'
 		#define PCPC_INLINE
@@ -41,14 +48,23 @@ if command -v c++ >/dev/null; then
 		int main()
 		{
 			const pcpc_marks marks = { 64, 32, 64 };
+			pcpc_domain_config config = {};
 			pcpc_deferred deferred;
+			pcpc_domain *domain;
 			pcpc_cache *cache;
 
 			if (pcpc_cache_create(nullptr, &cache))
 				return 1;
 			pcpc_cache_refill(cache, 1, 65, 0, &marks, &deferred);
 			pcpc_cache_destroy(cache);
-			return deferred.count != 65;
+			config.size = sizeof(config);
+			config.batch = PCPC_BATCH_PAGES;
+			if (deferred.count != 65 || pcpc_domain_create(&config, &domain))
+				return 1;
+			if (pcpc_charge(pcpc_domain_root(domain), 3))
+				return 1;
+			pcpc_uncharge(pcpc_domain_root(domain), 3);
+			return pcpc_domain_destroy(domain) != 0;
 		}
 	END
 	# shellcheck disable=SC2086
@@ -61,7 +77,6 @@ fi
 for program in $programs; do
 	"$work/$program" >/dev/null
 done
-# The shared one really was the library, which stays when it is closed.
-ldd "$work/shared" | grep -q libpcpcharge.so.0
+# The library stays when it is closed.
 readelf -d "$libdir"/libpcpcharge.so.0 | grep -q NODELETE
 echo "built and ran: $programs"

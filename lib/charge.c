@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * charge.c - charging and uncharging: the hit, and the climb that a miss makes.
+ *
+ * A hit touches the owner's hot line and its word in the running CPU's stock. Whatever defers
+ * something, and every miss, runs inside a read-side section of liburcu-bp that begins before a
+ * slot is read and ends after the last amount is settled: so an owner whose units are in somebody's
+ * hands is not freed. Amounts are taken into counters before they are stocked or handed out, and
+ * leave them after they have left the stocks: so a counter is never below what it stands for.
+ *
+ * Settling is in settle.c, what happens where there is no room in limit.c.
+ */
+#define _GNU_SOURCE
+#include "owner_private.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define LEVELS (PCPC_DEPTH_MAX + 1)
+
+/* One level of a climb: what its counter took, and how much of that is to be stocked. */
+struct step {
+	struct pcpc_owner *owner;
+	uint64_t usage, amount, surplus;
+	uint32_t batch;
+};
+
+/* How much a climb takes beyond the amount. Each next kind is tried when the one before did not
+ * fit. */
+enum greed {
+	GREED_BATCH,   /* full batches */
+	GREED_AT_HAND, /* as much of a batch as lies in the parent's stock */
+	GREED_NONE,    /* nothing but the amount is asked of anybody */
+};
+
+/*
+ * What to take beyond what is needed. A slot that ran dry takes a full batch in all; an owner
+ * without a slot on this CPU an eighth of one, for it may never be seen here again.
+ */
+static uint64_t surplus_of(struct pcpc_owner *owner, uint64_t needed, uint32_t batch,
+			   enum greed greed)
+{
+	struct pcpc_cache *cache = owner->domain->cache;
+	uint64_t surplus;
+	uint32_t stocked;
+
+	if (!batch || greed == GREED_NONE)
+		return 0;
+	if (!pcpc_cache_peek(cache, owner->id, &stocked))
+		surplus = batch / 8;
+	else
+		surplus = batch > needed ? batch - needed : 0;
+	if (greed == GREED_BATCH || !surplus)
+		return surplus;
+	if (!owner->parent || !pcpc_cache_peek(cache, owner->parent->id, &stocked) ||
+	    stocked <= needed)
+		return 0;
+	return stocked - needed < surplus ? stocked - needed : surplus;
+}
+
+/* Takes from a counter. A max that was lowered meanwhile is held to: what was taken goes back. */
+static bool take_amount(struct step *step, uint64_t amount)
+{
+	struct pcpc_books *books = books_of(step->owner);
+
+	step->amount = amount;
+	if (!pcpc_counter_take(books, amount, &step->usage))
+		return false;
+	/* Pairs with pcpc_owner_set_max(), see pcpc_counter_take(). */
+	if (step->usage <= atomic_load(&books->max))
+		return true;
+	pcpc_give(step->owner, amount);
+	return false;
+}
+
+/* Takes what a level needs, with a surplus if there is one and it fits. */
+static bool take(struct step *step, uint64_t needed, enum greed greed)
+{
+	step->surplus = surplus_of(step->owner, needed, step->batch, greed);
+	if (step->surplus && take_amount(step, needed + step->surplus))
+		return true;
+	step->surplus = 0;
+	return take_amount(step, needed);
+}
+
+/* Stocks what a level took too much. Whom an interior owner evicts is settled straight: nothing
+ * cascades sideways. */
+static void stock_surplus(const struct step *step, bool interior, int64_t delta)
+{
+	struct pcpc_owner *owner = step->owner;
+	struct pcpc_marks marks = marks_of(owner, step->batch);
+	struct pcpc_deferred deferred;
+
+	if (!step->batch) {
+		pcpc_apply_delta(owner, delta);
+		return;
+	}
+	pcpc_cache_refill(owner->domain->cache, owner->id, step->surplus, delta, &marks, &deferred);
+	if (deferred.owner && deferred.owner != owner->id && interior)
+		pcpc_settle_straight(owner_of(owner->domain, deferred.owner), deferred.count,
+				     deferred.delta);
+	else
+		pcpc_settle_deferred(owner->domain, &deferred);
+}
+
+/* All levels have agreed: raise peaks, look at high, and stock the surpluses. */
+static void finish(const struct step *steps, unsigned int nr_steps, int64_t delta)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_steps; i++) {
+		pcpc_counter_peak(books_of(steps[i].owner), steps[i].usage);
+		pcpc_check_high(steps[i].owner, steps[i].usage);
+	}
+	for (i = 0; i < nr_steps; i++)
+		stock_surplus(&steps[i], i > 0, i ? 0 : delta);
+}
+
+/* A climb: from an owner to a top, which is not climbed itself (NULL: past the root). */
+struct climb {
+	struct pcpc_owner *owner;
+	const struct pcpc_owner *top;
+	uint64_t count;
+	int64_t delta;
+	struct pcpc_owner *over; /* out: who refused; then every level is as it was */
+	uint64_t cap;		 /* out: the cap word of that owner, just before */
+	bool reached;		 /* out: the top, and no stock on the way served it */
+	bool surplus;		 /* out: some level took one */
+};
+
+static void climb_down(const struct step *steps, const struct step *step)
+{
+	while (step-- > steps)
+		pcpc_give(step->owner, step->amount);
+}
+
+/* Climbs as far as it must: to the first level whose stock serves what the level below needs, or to
+ * the top. */
+static bool climb_once(struct climb *climb, enum greed greed)
+{
+	struct pcpc_deferred deferred;
+	struct step steps[LEVELS], *step = steps;
+	struct pcpc_owner *level;
+	struct pcpc_marks marks;
+	uint64_t needed = climb->count;
+	int64_t delta = climb->delta;
+
+	climb->surplus = false;
+	for (level = climb->owner; level != climb->top; level = level->parent, step++) {
+		step->owner = level;
+		step->batch = pcpc_effective_batch(level);
+		marks = marks_of(level, step->batch);
+		if (pcpc_cache_consume(level->domain->cache, level->id, needed,
+				       level == climb->owner ? delta : 0, &marks, &deferred)) {
+			pcpc_settle_deferred(level->domain, &deferred);
+			if (level == climb->owner)
+				delta = 0;
+			break;
+		}
+		climb->cap = atomic_load(&books_of(level)->cap);
+		if (!take(step, needed, greed)) {
+			climb->over = level;
+			climb_down(steps, step);
+			return false;
+		}
+		climb->surplus |= step->surplus > 0;
+		needed = step->amount;
+	}
+	finish(steps, (unsigned int)(step - steps), delta);
+	climb->reached = level == climb->top;
+	climb->over = NULL;
+	return true;
+}
+
+static bool climb(struct climb *climb, enum greed greed)
+{
+	for (; greed < GREED_NONE; greed++)
+		if (climb_once(climb, greed))
+			return true;
+		else if (!climb->surplus)
+			return false;
+	return climb_once(climb, GREED_NONE);
+}
+
+/* Takes exactly count at every level, whatever the limits say. False: some counter would not hold
+ * it; then every level is as it was. */
+static bool climb_by_force(struct pcpc_owner *owner, uint64_t count, int64_t delta)
+{
+	struct step steps[LEVELS], *step = steps;
+	struct pcpc_owner *level;
+
+	for (level = owner; level; level = level->parent, step++) {
+		*step = (struct step){ .owner = level, .amount = count };
+		if (!pcpc_counter_force(books_of(level), count, &step->usage)) {
+			climb_down(steps, step);
+			return false;
+		}
+		step->batch = pcpc_effective_batch(level);
+	}
+	finish(steps, (unsigned int)(step - steps), delta);
+	return true;
+}
+
+/* Gives units back, or moves the coupled item where count is 0: into the stock, or where nothing is
+ * to be stocked up the tree. Inside a read-side section. */
+static void put_back(struct pcpc_owner *owner, uint64_t count, int64_t delta)
+{
+	const struct pcpc_owner *reclaiming = pcpc_this_thread.reclaiming;
+	struct pcpc_deferred deferred;
+	struct pcpc_marks marks;
+	uint32_t batch = 0;
+
+	if (!owner_offline(owner) && !(reclaiming && pcpc_within(owner, reclaiming)))
+		batch = pcpc_effective_batch(owner);
+	if (!batch) {
+		pcpc_settle(owner, count, delta);
+		return;
+	}
+	marks = marks_of(owner, batch);
+	pcpc_cache_refill(owner->domain->cache, owner->id, count, delta, &marks, &deferred);
+	pcpc_settle_deferred(owner->domain, &deferred);
+}
+
+/* One try, inside a read-side section of its own. Returns 0, -ESHUTDOWN, or -EDQUOT with the trial
+ * told where. */
+static int try_charge(struct pcpc_owner *owner, uint64_t count, int64_t delta, unsigned int flags,
+		      struct pcpc_trial *trial)
+{
+	struct climb attempt = { .owner = owner, .count = count, .delta = delta };
+	int r = 0;
+
+	urcu_bp_read_lock();
+	if (owner_offline(owner)) {
+		r = -ESHUTDOWN;
+	} else if (!count) {
+		put_back(owner, 0, delta);
+	} else if (!climb(&attempt, GREED_BATCH)) {
+		if (flags & PCPC_FORCE && climb_by_force(owner, count, delta))
+			pcpc_raise(attempt.over, PCPC_EVENT_FORCED);
+		else
+			r = -EDQUOT;
+	}
+	if (r == -EDQUOT)
+		pcpc_trial_look(trial, attempt.over, attempt.cap);
+	urcu_bp_read_unlock();
+	return r;
+}
+
+/* Takes count from a branch, up to a top that is not touched. False: from has less, and the branch
+ * is as it was. */
+static bool give_up_branch(struct pcpc_owner *from, const struct pcpc_owner *top, uint64_t count)
+{
+	uint64_t given, usage;
+
+	if (from == top)
+		return true;
+	given = pcpc_give(from, count);
+	if (given < count) {
+		(void)pcpc_counter_force(books_of(from), given, &usage);
+		return false;
+	}
+	while ((from = from->parent) != top)
+		pcpc_give(from, count);
+	return true;
+}
+
+/*
+ * One try to transfer, likewise; also -EINVAL. What goes to the top of the one branch comes from
+ * the top of the other, so that the ancestors they have in common need not change. Where a stock
+ * has served the charge, nothing came that far, and the units given up are stocked.
+ */
+static int try_transfer(struct pcpc_owner *from, struct pcpc_owner *to, uint64_t count,
+			struct pcpc_trial *trial)
+{
+	struct climb attempt = { .owner = to, .top = to, .count = count };
+	int r = 0;
+
+	urcu_bp_read_lock();
+	while (!pcpc_within(from, attempt.top))
+		attempt.top = attempt.top->parent;
+	if (owner_offline(to)) {
+		r = -ESHUTDOWN;
+	} else if (pcpc_owner_usage(from) < count) {
+		pcpc_raise(from, PCPC_EVENT_UNDERFLOW);
+		r = -EINVAL;
+	} else if (!climb(&attempt, GREED_NONE)) {
+		pcpc_trial_look(trial, attempt.over, attempt.cap);
+		r = -EDQUOT;
+	} else if (!attempt.reached) {
+		put_back(from, count, 0);
+	} else if (!give_up_branch(from, attempt.top, count)) {
+		for (; to != attempt.top; to = to->parent)
+			pcpc_give(to, count);
+		r = -EINVAL;
+	}
+	urcu_bp_read_unlock();
+	return r;
+}
+
+static void describe(struct pcpc_owner *over, uint64_t asked, struct pcpc_refusal *ret_refusal)
+{
+	struct pcpc_books *books = books_of(over);
+
+	if (!ret_refusal)
+		return;
+	memset(ret_refusal, 0, sizeof(*ret_refusal));
+	ret_refusal->over = over;
+	ret_refusal->id = over->id;
+	strncpy(ret_refusal->name, name_of(books), sizeof(ret_refusal->name) - 1);
+	ret_refusal->max = atomic_load_explicit(&books->max, memory_order_relaxed);
+	ret_refusal->usage = atomic_load_explicit(&books->usage, memory_order_relaxed);
+	ret_refusal->asked = asked;
+}
+
+static void refuse(struct pcpc_owner *over, uint64_t count, unsigned int flags)
+{
+	if (flags & CHARGE_QUIET && count <= atomic_load(&books_of(over)->max))
+		return;
+	pcpc_raise(over, PCPC_EVENT_REFUSED);
+	/* Where it is not full, there is nothing to be relieved of. */
+	if (well_below(atomic_load(&books_of(over)->usage), atomic_load(&books_of(over)->max)))
+		return;
+	atomic_fetch_or(&books_of(over)->marks, MARK_REFUSED);
+	/* It may have come down before the mark was there to be seen. */
+	pcpc_check_relieved(over);
+}
+
+/* A charge, or with from a transfer, that is not a plain hit. The arguments are sound. */
+static int charge_or_transfer(struct pcpc_owner *from, struct pcpc_owner *owner, uint64_t count,
+			      int64_t delta, unsigned int flags, struct pcpc_refusal *ret_refusal)
+{
+	struct pcpc_domain *domain = owner->domain, *before = NULL;
+	bool delivers = may_wait(flags);
+	struct pcpc_trial trial = { 0 };
+	int tried, r;
+
+	if (delivers)
+		before = pcpc_promise(domain);
+	do {
+		tried = r = from ? try_transfer(from, owner, count, &trial)
+				 : try_charge(owner, count, delta, flags, &trial);
+		if (tried == -EDQUOT)
+			r = pcpc_make_room(&trial, count, flags);
+	} while (tried == -EDQUOT && r == 0);
+	pcpc_trial_end(&trial);
+	if (tried == -EDQUOT)
+		describe(trial.over, count, ret_refusal);
+	if (r == -EDQUOT)
+		refuse(trial.over, count, flags);
+	if (delivers)
+		pcpc_deliver(domain, before);
+	return r;
+}
+
+int pcpc_charge_internal(struct pcpc_owner *owner, uint64_t count, int64_t delta,
+			 unsigned int flags, struct pcpc_refusal *ret_refusal)
+{
+	return charge_or_transfer(NULL, owner, count, delta, flags, ret_refusal);
+}
+
+int pcpc_transfer(struct pcpc_owner *from, struct pcpc_owner *to, uint64_t count)
+{
+	if (!from || !to || from->domain != to->domain || count > INT64_MAX)
+		return -EINVAL;
+	if (from == to || !count)
+		return 0;
+	return charge_or_transfer(from, to, count, 0, 0, NULL);
+}
+
+static PCPC_COLD int charge_slow(struct pcpc_owner *owner, uint64_t count, int64_t delta,
+				 unsigned int flags, struct pcpc_refusal *ret_refusal)
+{
+	if (!owner || count > INT64_MAX || flags & ~CHARGE_PUBLIC)
+		return -EINVAL;
+	return pcpc_charge_internal(owner, count, delta, flags, ret_refusal);
+}
+
+/* An uncharge that is not a plain hit. */
+static PCPC_COLD void uncharge_slow(struct pcpc_owner *owner, uint64_t count, int64_t delta)
+{
+	if (!owner || count > INT64_MAX || (!count && !delta))
+		return;
+	urcu_bp_read_lock();
+	put_back(owner, count, delta);
+	urcu_bp_read_unlock();
+}
+
+#if PCPC_HAVE_RSEQ
+
+/*
+ * The hit, as in inline.h, with everything that depends on the owner read from its hot line. An
+ * owner that is offline and an engine without fast path have a limit of 0 there.
+ */
+static PCPC_ALWAYS_INLINE bool hit(struct pcpc_owner *owner, uint64_t count, bool charge)
+{
+	const struct pcpc_place place = { owner->area.rseq, owner->area.field, 0 };
+	uint64_t batch = atomic_load_explicit(&owner->batch, memory_order_relaxed);
+	uint32_t index = pcpc_rseq_index(&place);
+	pcpc_word *word, was, will;
+
+	if (PCPC_UNLIKELY(index >= atomic_load_explicit(&owner->limit, memory_order_relaxed)))
+		return false;
+	word = (pcpc_word *)((char *)owner->word + index * owner->stride);
+	was = PCPC_LOAD(*word);
+	if (charge) {
+		if (PCPC_UNLIKELY(count - 1 >= PCPC_COUNT_MAX) ||
+		    PCPC_UNLIKELY(pcpc_fast_count(was, owner->id) - count > PCPC_COUNT_MAX - count))
+			return false;
+		will = was - (count << PCPC_COUNT_SHIFT);
+	} else {
+		if (PCPC_UNLIKELY(count > batch) ||
+		    PCPC_UNLIKELY(pcpc_fast_count(was, owner->id) > batch - count))
+			return false;
+		will = was + (count << PCPC_COUNT_SHIFT);
+	}
+	return PCPC_LIKELY(pcpc_rseq_commit_at(&owner->area, index, word, was, will) == PCPC_DONE);
+}
+
+#else
+
+static PCPC_ALWAYS_INLINE bool hit(struct pcpc_owner *owner, uint64_t count, bool charge)
+{
+	(void)owner;
+	(void)count;
+	(void)charge;
+	return false;
+}
+
+#endif
+
+int pcpc_charge(struct pcpc_owner *owner, uint64_t count)
+{
+	if (PCPC_LIKELY(owner) && PCPC_LIKELY(hit(owner, count, true)))
+		return 0;
+	return charge_slow(owner, count, 0, 0, NULL);
+}
+
+int pcpc_charge_flags(struct pcpc_owner *owner, uint64_t count, unsigned int flags,
+		      struct pcpc_refusal *ret_refusal)
+{
+	if (PCPC_LIKELY(owner) && PCPC_LIKELY(!(flags & ~CHARGE_PUBLIC)) &&
+	    PCPC_LIKELY(hit(owner, count, true)))
+		return 0;
+	return charge_slow(owner, count, 0, flags, ret_refusal);
+}
+
+void pcpc_uncharge(struct pcpc_owner *owner, uint64_t count)
+{
+	/* Inside a reclaim function units must not be stocked. */
+	if (PCPC_UNLIKELY(!owner) || PCPC_UNLIKELY(pcpc_this_thread.reclaiming) ||
+	    PCPC_UNLIKELY(!hit(owner, count, false)))
+		uncharge_slow(owner, count, 0);
+}
+
+int pcpc_charge_stat(struct pcpc_owner *owner, uint64_t count, int64_t delta)
+{
+	if (!delta)
+		return pcpc_charge(owner, count);
+	return charge_slow(owner, count, delta, 0, NULL);
+}
+
+void pcpc_uncharge_stat(struct pcpc_owner *owner, uint64_t count, int64_t delta)
+{
+	if (!delta)
+		pcpc_uncharge(owner, count);
+	else
+		uncharge_slow(owner, count, delta);
+}
