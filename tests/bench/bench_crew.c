@@ -28,7 +28,7 @@ void bench_pin(int cpu)
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
 	if (sched_setaffinity(0, sizeof(set), &set) < 0)
-		fprintf(stderr, "cache_bench: cannot stay on CPU %d\n", cpu);
+		fprintf(stderr, "%s: cannot stay on CPU %d\n", program_invocation_short_name, cpu);
 }
 
 static void relax(unsigned int *spins)

@@ -3,7 +3,7 @@
  * bench_drain.c - figures that are no series: memory that stocks occupy, and what a drain takes.
  */
 #define _GNU_SOURCE
-#include "bench.h"
+#include "cache_bench.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,13 +12,13 @@
 
 #define DRAINS 400
 
-const char *const bench_drain_names[5] = {
+const char *const cache_drain_names[5] = {
 	"1 owner on this CPU",	     "1 owner on the other CPU, busy",	  "1 owner on both CPUs",
 	"1,000 owners on both CPUs", "none of 1,000 owners on both CPUs", /* a scan that takes
 									     nothing */
 };
 
-const uint32_t bench_resident_owners[3] = { 7, 1000, 7000 };
+const uint32_t cache_resident_owners[3] = { 7, 1000, 7000 };
 
 struct stocking {
 	struct pcpc_cache *cache;
@@ -98,7 +98,7 @@ static double time_drain(struct bench_crew *crew, struct stocking *stocking, pcp
 	return taken_ns;
 }
 
-static int measure_drains(const struct bench_options *options, struct bench_figures *figures)
+static int measure_drains(const struct bench_options *options, struct cache_figures *figures)
 {
 	static const struct {
 		uint32_t nr_owners;
@@ -137,7 +137,7 @@ static int measure_drains(const struct bench_options *options, struct bench_figu
 	return 0;
 }
 
-static int measure_resident(struct bench_figures *figures)
+static int measure_resident(struct cache_figures *figures)
 {
 	struct pcpc_cache_stats stats = { .size = sizeof(stats) };
 	struct stocking stocking = { 0 };
@@ -148,7 +148,7 @@ static int measure_resident(struct bench_figures *figures)
 		r = pcpc_cache_create(NULL, &stocking.cache);
 		if (r < 0)
 			return r;
-		stocking.nr_owners = bench_resident_owners[i];
+		stocking.nr_owners = cache_resident_owners[i];
 		stock_owners(&stocking);
 		pcpc_cache_get_stats(stocking.cache, &stats);
 		figures->resident[i] = (double)stats.bytes_resident;
@@ -157,11 +157,11 @@ static int measure_resident(struct bench_figures *figures)
 	return 0;
 }
 
-int bench_measure_figures(const struct bench_options *options, struct bench_figures *ret_figures)
+int cache_measure_figures(const struct bench_options *options, struct cache_figures *ret_figures)
 {
 	int r;
 
-	*ret_figures = (struct bench_figures){ 0 };
+	*ret_figures = (struct cache_figures){ 0 };
 	bench_pin(options->cpu[0]);
 	r = measure_resident(ret_figures);
 	if (r == 0 && options->cpu[1] >= 0)

@@ -18,12 +18,8 @@
 
 extern char **environ;
 
-const char *const bench_scenario_names[BENCH_NR_SCENARIOS] = { "one_cpu", "two_cpus", "cross" };
-
-static const char *const titles[BENCH_NR_SCENARIOS] = {
-	"one CPU, consume and refill of one unit",
-	"two CPUs at once, the same owners, consume and refill of one unit",
-	"consume on one CPU, refill on the other",
+const char *const bench_scenario_names[BENCH_NR_SCENARIOS] = {
+	"one_cpu", "two_cpus", "cross", "charges", "charges_two", "crowded", "crowded_two",
 };
 
 static int compare(const void *a, const void *b)
@@ -39,18 +35,16 @@ double bench_median(double *values, unsigned int count)
 	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* The median, over rounds, of how many times as long the first series took as the second. */
-static double ratio(const struct bench_block *block, const struct bench_series *series,
-		    const struct bench_series *other)
+double bench_ratio(const double *ns, const double *other_ns, unsigned int rounds)
 {
-	double *ratios = calloc(block->rounds, sizeof(*ratios)), median;
+	double *ratios = calloc(rounds, sizeof(*ratios)), median;
 	unsigned int i;
 
 	if (!ratios)
 		abort();
-	for (i = 0; i < block->rounds; i++)
-		ratios[i] = series->ns[i] / other->ns[i];
-	median = bench_median(ratios, block->rounds);
+	for (i = 0; i < rounds; i++)
+		ratios[i] = ns[i] / other_ns[i];
+	median = bench_median(ratios, rounds);
 	free(ratios);
 	return median;
 }
@@ -68,7 +62,7 @@ void bench_summarize(struct bench_block *block)
 		if (series->missing)
 			continue;
 		if (!block->series[0].missing)
-			series->ratio = ratio(block, series, &block->series[0]);
+			series->ratio = bench_ratio(series->ns, block->series[0].ns, block->rounds);
 		memcpy(sorted, series->ns, block->rounds * sizeof(*sorted));
 		series->median = bench_median(sorted, block->rounds);
 		series->minimum = sorted[0];
@@ -103,51 +97,59 @@ static double settled_of(const struct bench_series *series)
 	return (double)series->events.settled * 1e6 / (double)series->pairs;
 }
 
+const struct bench_column bench_median_column = { "ns, median", "%9.1f", median_of };
+const struct bench_column bench_minimum_column = { "ns, minimum", "%9.1f", minimum_of };
+const struct bench_column bench_ratio_column = { "times as long as the first", "%9.2f", ratio_of };
+const struct bench_column bench_misses_column = { "missed consumes a million", "%9.0f", misses_of };
+const struct bench_column bench_settled_column = { "refills a million that settled", "%9.0f",
+						   settled_of };
+
+static bool shown(const struct bench_block *block, enum bench_scenario scenario, unsigned int depth)
+{
+	return block->scenario == scenario && block->depth == depth;
+}
+
 /* Has this rival anything to show in a table? */
 static bool has_values(const struct bench_block *blocks, unsigned int nr_blocks,
-		       enum bench_scenario scenario, unsigned int rival,
-		       double (*value)(const struct bench_series *series))
+		       enum bench_scenario scenario, unsigned int depth, unsigned int rival,
+		       const struct bench_column *column)
 {
 	unsigned int i;
 
 	for (i = 0; i < nr_blocks; i++)
-		if (blocks[i].scenario == scenario && !blocks[i].series[rival].missing &&
-		    value(&blocks[i].series[rival]) > 0)
+		if (shown(&blocks[i], scenario, depth) && !blocks[i].series[rival].missing &&
+		    column->value(&blocks[i].series[rival]) > 0)
 			return true;
 	return false;
 }
 
-/* One line a rival, one column a number of owners; rivals of whom all is 0 are left out. */
-static void print_table(const struct bench_block *blocks, unsigned int nr_blocks,
-			enum bench_scenario scenario, const char *what, const char *format,
-			double (*value)(const struct bench_series *series))
+void bench_print_table(const struct bench_block *blocks, unsigned int nr_blocks,
+		       enum bench_scenario scenario, unsigned int depth, const char *title,
+		       const struct bench_column *column)
 {
 	unsigned int rival, i;
 
-	printf("\n%s: %s\n%-32s", titles[scenario], what, "owners");
+	printf("\n%s: %s\n%-32s", title, column->what, "owners");
 	for (i = 0; i < nr_blocks; i++)
-		if (blocks[i].scenario == scenario)
+		if (shown(&blocks[i], scenario, depth))
 			printf("%9u", blocks[i].nr_owners);
 	printf("\n");
 	for (rival = 0; rival < bench_nr_rivals; rival++) {
-		if (!has_values(blocks, nr_blocks, scenario, rival, value))
+		if (!has_values(blocks, nr_blocks, scenario, depth, rival, column))
 			continue;
 		printf("%-32s", bench_rivals[rival]->label);
 		for (i = 0; i < nr_blocks; i++)
-			if (blocks[i].scenario == scenario)
-				printf(format, value(&blocks[i].series[rival]));
+			if (shown(&blocks[i], scenario, depth))
+				printf(column->format, column->value(&blocks[i].series[rival]));
 		printf("\n");
 	}
 }
 
-static void print_machine(const struct bench_block *blocks, unsigned int nr_blocks,
-			  const struct bench_options *options)
+void bench_print_machine(const struct bench_options *options)
 {
-	double spreads[64], ours;
 	char line[256], model[256] = "unknown CPU";
-	struct utsname name;
-	unsigned int i, fewest = UINT32_MAX, most = 0, spreads_known = 0;
 	FILE *file = fopen("/proc/cpuinfo", "r");
+	struct utsname name;
 
 	while (file && fgets(line, sizeof(line), file))
 		if (sscanf(line, "model name : %255[^\n]", model) == 1)
@@ -155,14 +157,6 @@ static void print_machine(const struct bench_block *blocks, unsigned int nr_bloc
 	if (file)
 		fclose(file);
 	uname(&name);
-	for (i = 0; i < nr_blocks && i < 64; i++) {
-		fewest = blocks[i].rounds < fewest ? blocks[i].rounds : fewest;
-		most = blocks[i].rounds > most ? blocks[i].rounds : most;
-		ours = blocks[i].series[0].median;
-		if (ours > 0)
-			spreads[spreads_known++] =
-				100 * (blocks[i].series[0].p90 - blocks[i].series[0].p10) / ours;
-	}
 	printf("machine: %s, CPUs %d and %d, Linux %s %s\n", model, options->cpu[0],
 	       options->cpu[1], name.release, name.machine);
 #ifdef __clang__
@@ -170,6 +164,22 @@ static void print_machine(const struct bench_block *blocks, unsigned int nr_bloc
 #else
 	printf("build: gcc %s, %s\n", __VERSION__, BENCH_BUILD);
 #endif
+}
+
+void bench_print_rounds(const struct bench_block *blocks, unsigned int nr_blocks,
+			const struct bench_options *options)
+{
+	unsigned int i, fewest = UINT32_MAX, most = 0, spreads_known = 0;
+	double spreads[128], ours;
+
+	for (i = 0; i < nr_blocks && i < 128; i++) {
+		fewest = blocks[i].rounds < fewest ? blocks[i].rounds : fewest;
+		most = blocks[i].rounds > most ? blocks[i].rounds : most;
+		ours = blocks[i].series[0].median;
+		if (ours > 0)
+			spreads[spreads_known++] =
+				100 * (blocks[i].series[0].p90 - blocks[i].series[0].p10) / ours;
+	}
 	printf("runs: %u to %u rounds of interleaved slices a block, seed %llu; ", fewest, most,
 	       (unsigned long long)options->seed);
 	if (spreads_known)
@@ -184,19 +194,19 @@ static void print_machine(const struct bench_block *blocks, unsigned int nr_bloc
 	       "the other thread hardly ran.\n");
 }
 
-static const struct bench_block *find_block(const struct bench_block *blocks,
-					    unsigned int nr_blocks, enum bench_scenario scenario,
-					    uint32_t nr_owners)
+const struct bench_block *bench_find_block(const struct bench_block *blocks, unsigned int nr_blocks,
+					   enum bench_scenario scenario, uint32_t nr_owners,
+					   unsigned int depth)
 {
 	unsigned int i;
 
 	for (i = 0; i < nr_blocks; i++)
-		if (blocks[i].scenario == scenario && blocks[i].nr_owners == nr_owners)
+		if (shown(&blocks[i], scenario, depth) && blocks[i].nr_owners == nr_owners)
 			return &blocks[i];
 	return NULL;
 }
 
-static const struct bench_series *find_series(const struct bench_block *block, const char *name)
+const struct bench_series *bench_find_series(const struct bench_block *block, const char *name)
 {
 	unsigned int i;
 
@@ -204,115 +214,6 @@ static const struct bench_series *find_series(const struct bench_block *block, c
 		if (!strcmp(bench_rivals[i]->name, name) && !block->series[i].missing)
 			return &block->series[i];
 	return NULL;
-}
-
-static const struct {
-	const char *text;
-	enum bench_scenario scenario;
-	uint32_t nr_owners;
-	const char *rival, *ours, *target;
-} targets[] = {
-	{ "one CPU, 1 owner: locked 7 / inlined", BENCH_ONE_CPU, 1, "locked_7", "ours_inline",
-	  "4.0 or more" },
-	{ "one CPU, 36 owners: locked 7 / inlined", BENCH_ONE_CPU, 36, "locked_7", "ours_inline",
-	  "10 or more" },
-	{ "one CPU, 1,000 owners: locked 7 / inlined", BENCH_ONE_CPU, 1000, "locked_7",
-	  "ours_inline", "10 or more" },
-	{ "one CPU, 1 owner: locked 7 / called", BENCH_ONE_CPU, 1, "locked_7", "ours_extern",
-	  "3.1 or more" },
-	{ "one CPU, 36 owners: locked 7 / called", BENCH_ONE_CPU, 36, "locked_7", "ours_extern",
-	  "8.3 or more" },
-	{ "one CPU, 1,000 owners: locked 7 / called", BENCH_ONE_CPU, 1000, "locked_7",
-	  "ours_extern", "8.8 or more" },
-	{ "one CPU, 1 owner: called / inlined", BENCH_ONE_CPU, 1, "ours_extern", "ours_inline",
-	  "1.15 to 1.30" },
-	{ "one CPU, 36 owners: called / inlined", BENCH_ONE_CPU, 36, "ours_extern", "ours_inline",
-	  "1.15 to 1.30" },
-	{ "two CPUs, 36 owners: locked 7 / called", BENCH_TWO_CPUS, 36, "locked_7", "ours_extern",
-	  "50 or more" },
-	{ "two CPUs, 36 owners: tree of 2 / called", BENCH_TWO_CPUS, 36, "atomic_tree_2",
-	  "ours_extern", "50 or more" },
-	{ "two CPUs, 36 owners: locked 7 / inlined", BENCH_TWO_CPUS, 36, "locked_7", "ours_inline",
-	  "50 or more" },
-	{ "two CPUs, 36 owners: tree of 2 / inlined", BENCH_TWO_CPUS, 36, "atomic_tree_2",
-	  "ours_inline", "50 or more" },
-};
-
-static void print_growth(const struct bench_block *blocks, unsigned int nr_blocks, const char *name,
-			 const char *text)
-{
-	const struct bench_series *few =
-		find_series(find_block(blocks, nr_blocks, BENCH_ONE_CPU, 1), name);
-	const struct bench_series *many =
-		find_series(find_block(blocks, nr_blocks, BENCH_ONE_CPU, 1000), name);
-
-	if (few && many)
-		printf("%-52s%9.2f%11.2f   %s\n", text, many->median / few->median,
-		       many->minimum / few->minimum, "1.35 or less");
-}
-
-static void print_targets(const struct bench_block *blocks, unsigned int nr_blocks)
-{
-	const struct bench_series *rival, *ours;
-	const struct bench_block *block;
-	size_t i;
-
-	printf("\n%-52s%9s%11s   %s\n", "how many times as long", "median", "of minima", "target");
-	for (i = 0; i < sizeof(targets) / sizeof(*targets); i++) {
-		block = find_block(blocks, nr_blocks, targets[i].scenario, targets[i].nr_owners);
-		rival = find_series(block, targets[i].rival);
-		ours = find_series(block, targets[i].ours);
-		if (!rival || !ours)
-			continue;
-		printf("%-52s%9.2f", targets[i].text, ratio(block, rival, ours));
-		/* Least of all takes a contended slice whose other thread is not running. */
-		if (targets[i].scenario == BENCH_ONE_CPU)
-			printf("%11.2f", rival->minimum / ours->minimum);
-		else
-			printf("%11s", "");
-		printf("   %s\n", targets[i].target);
-	}
-	print_growth(blocks, nr_blocks, "ours_inline", "one CPU, inlined: 1,000 owners / 1 owner");
-	print_growth(blocks, nr_blocks, "ours_extern", "one CPU, called: 1,000 owners / 1 owner");
-}
-
-static void print_figures(const struct bench_figures *figures)
-{
-	unsigned int i;
-
-	printf("\n%-52s%9s%9s\n", "memory of a CPU's stocks, bytes", "resident", "lines");
-	for (i = 0; i < 3; i++)
-		printf("%5u owners %-40s%9.0f%9u\n", bench_resident_owners[i], "",
-		       figures->resident[i], (bench_resident_owners[i] + 6) / 7 * 64);
-	if (!figures->drain_ns[0])
-		return;
-	printf("\n%-52s%9s%9s\n", "a drain, us", "median", "minimum");
-	for (i = 0; i < 5; i++)
-		printf("%-52s%9.2f%9.2f\n", bench_drain_names[i], figures->drain_ns[i] / 1e3,
-		       figures->drain_min_ns[i] / 1e3);
-}
-
-void bench_report(const struct bench_block *blocks, unsigned int nr_blocks,
-		  const struct bench_figures *figures, const struct bench_options *options)
-{
-	enum bench_scenario scenario;
-
-	print_machine(blocks, nr_blocks, options);
-	for (scenario = BENCH_ONE_CPU; scenario < BENCH_NR_SCENARIOS; scenario++) {
-		if (scenario != BENCH_ONE_CPU && options->cpu[1] < 0)
-			break;
-		print_table(blocks, nr_blocks, scenario, "ns a pair, median", "%9.1f", median_of);
-		print_table(blocks, nr_blocks, scenario, "ns a pair, minimum", "%9.1f", minimum_of);
-		print_table(blocks, nr_blocks, scenario, "times as long as 'ours, called'", "%9.2f",
-			    ratio_of);
-		print_table(blocks, nr_blocks, scenario, "missed consumes a million", "%9.0f",
-			    misses_of);
-		print_table(blocks, nr_blocks, scenario, "refills a million that settled", "%9.0f",
-			    settled_of);
-	}
-	print_targets(blocks, nr_blocks);
-	if (figures)
-		print_figures(figures);
 }
 
 int bench_write_csv(const struct bench_block *blocks, unsigned int nr_blocks, const char *path)
@@ -324,20 +225,81 @@ int bench_write_csv(const struct bench_block *blocks, unsigned int nr_blocks, co
 	if (!file)
 		return -errno;
 	fprintf(file, "scenario,owners,rival,label,rounds,median_ns,minimum_ns,p10_ns,p90_ns,"
-		      "ratio_to_called,misses_per_million,settled_per_million\n");
+		      "ratio_to_first,misses_per_million,settled_per_million,depth\n");
 	for (i = 0; i < nr_blocks; i++) {
 		for (rival = 0; rival < bench_nr_rivals; rival++) {
 			series = &blocks[i].series[rival];
 			if (series->missing)
 				continue;
-			fprintf(file, "%s,%u,%s,\"%s\",%u,%.3f,%.3f,%.3f,%.3f,%.3f,%.1f,%.1f\n",
+			fprintf(file, "%s,%u,%s,\"%s\",%u,%.3f,%.3f,%.3f,%.3f,%.3f,%.1f,%.1f,%u\n",
 				bench_scenario_names[blocks[i].scenario], blocks[i].nr_owners,
 				bench_rivals[rival]->name, bench_rivals[rival]->label,
 				blocks[i].rounds, series->median, series->minimum, series->p10,
-				series->p90, series->ratio, misses_of(series), settled_of(series));
+				series->p90, series->ratio, misses_of(series), settled_of(series),
+				blocks[i].depth);
 		}
 	}
 	return fclose(file) ? -errno : 0;
+}
+
+void bench_append_csv(const struct bench_options *options, const char *contest, uint32_t nr_owners,
+		      const struct bench_load *loads, unsigned int nr_loads)
+{
+	FILE *file = options->csv ? fopen(options->csv, "a") : NULL;
+	unsigned int i;
+
+	if (!file)
+		return;
+	for (i = 0; i < nr_loads; i++)
+		fprintf(file, "%s,%u,load_%u,\"%s\",%u,%.3f,%.3f,,,%.3f,,,\n", contest, nr_owners,
+			i, loads[i].label, loads[i].rounds, loads[i].median, loads[i].minimum,
+			loads[i].ratio);
+	if (fclose(file))
+		fprintf(stderr, "%s: cannot write %s\n", program_invocation_short_name,
+			options->csv);
+}
+
+/* -- targets -- */
+
+static struct {
+	char text[80];
+	const char *target;
+	double measured, of_minima;
+} targets[64];
+static unsigned int nr_targets;
+
+void bench_note_target(const char *text, const char *target, double measured, double of_minima)
+{
+	if (nr_targets == sizeof(targets) / sizeof(*targets))
+		return;
+	snprintf(targets[nr_targets].text, sizeof(targets->text), "%s", text);
+	targets[nr_targets].target = target;
+	targets[nr_targets].measured = measured;
+	targets[nr_targets++].of_minima = of_minima;
+}
+
+/* Of two CPUs no minima: the least time is that of a slice whose other thread did not run. */
+void bench_note_ratio(const char *text, const char *target, const struct bench_block *block,
+		      const struct bench_series *rival, const struct bench_series *ours)
+{
+	bench_note_target(text, target, bench_ratio(rival->ns, ours->ns, block->rounds),
+			  bench_has_second_cpu(block->scenario) ? 0
+								: rival->minimum / ours->minimum);
+}
+
+void bench_print_targets(void)
+{
+	unsigned int i;
+
+	if (!nr_targets)
+		return;
+	printf("\n%-60s%12s%11s%11s\n", "", "target", "measured", "of minima");
+	for (i = 0; i < nr_targets; i++) {
+		printf("%-60s%12s%11.2f", targets[i].text, targets[i].target, targets[i].measured);
+		if (targets[i].of_minima)
+			printf("%11.2f", targets[i].of_minima);
+		printf("\n");
+	}
 }
 
 void bench_plot(const struct bench_options *options)

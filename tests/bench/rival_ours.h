@@ -21,7 +21,7 @@ struct ours {
 
 static const struct pcpc_marks ours_marks = { BENCH_HIGH, BENCH_LOW, 64 };
 
-static int ours_open(void *state, uint32_t nr_owners)
+static int ours_open(void *state, uint32_t nr_owners, unsigned int depth)
 {
 	struct ours *ours = state;
 	struct pcpc_cache_config config = { .size = sizeof(config),
@@ -31,7 +31,7 @@ static int ours_open(void *state, uint32_t nr_owners)
 
 	if (r < 0)
 		return r;
-	r = tree_open(&ours->tree, nr_owners, 2);
+	r = tree_open(&ours->tree, nr_owners, depth);
 	if (r < 0)
 		pcpc_cache_destroy(ours->cache);
 	return r;
@@ -52,11 +52,11 @@ static uint64_t ours_stocked(const void *state, uint32_t owner)
 	return pcpc_cache_stocked(ours->cache, owner);
 }
 
-static bool ours_exact(void *state)
+static bool ours_exact(void *state, const int64_t *consumed)
 {
 	struct ours *ours = state;
 
-	return tree_exact(&ours->tree, ours_stocked, ours);
+	return tree_exact(&ours->tree, consumed, ours_stocked, ours);
 }
 
 static PCPC_COLD void ours_settle(struct ours *ours, const struct pcpc_deferred *deferred)

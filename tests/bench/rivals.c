@@ -34,27 +34,53 @@ void *bench_alloc(size_t bytes)
 
 /* The tree. */
 
-int tree_open(struct tree *tree, uint32_t nr_owners, unsigned int levels)
+void tree_shape_init(struct tree_shape *shape, uint32_t nr_owners, unsigned int depth)
 {
-	uint32_t nr_groups = levels == 3 ? (nr_owners + BENCH_GROUP - 1) / BENCH_GROUP : 0, i;
-	struct counter *counters, *parent;
+	uint32_t width[BENCH_DEPTH_MAX + 1];
+	unsigned int level;
 
-	counters = bench_alloc((1 + nr_groups + nr_owners) * sizeof(*counters));
+	width[depth] = nr_owners;
+	for (level = depth; level-- > 0;)
+		width[level] = (width[level + 1] + BENCH_GROUP - 1) / BENCH_GROUP;
+	width[0] = 1;
+	shape->first[0] = 0;
+	for (level = 0; level <= depth; level++)
+		shape->first[level + 1] = shape->first[level] + width[level];
+	shape->nr_nodes = shape->first[depth + 1];
+	shape->nr_owners = nr_owners;
+	shape->first_owner = shape->first[depth];
+}
+
+uint32_t tree_shape_parent(const struct tree_shape *shape, uint32_t node)
+{
+	unsigned int level = 1;
+
+	while (node >= shape->first[level + 1])
+		level++;
+	if (level == 1)
+		return 0;
+	return shape->first[level - 1] + (node - shape->first[level]) / BENCH_GROUP;
+}
+
+int tree_open(struct tree *tree, uint32_t nr_owners, unsigned int depth)
+{
+	struct tree_shape *shape = &tree->shape;
+	struct counter *counters;
+	uint32_t i;
+
+	tree_shape_init(shape, nr_owners, depth);
+	counters = bench_alloc(shape->nr_nodes * sizeof(*counters));
 	if (!counters)
 		return -ENOMEM;
 	tree->counters = counters;
-	tree->owners = counters + nr_groups;
-	tree->nr_owners = nr_owners;
-	tree->nr_groups = nr_groups;
-	for (i = 0; i < 1 + nr_groups + nr_owners; i++)
+	tree->owners = counters + shape->first_owner - 1;
+	for (i = 0; i < shape->nr_nodes; i++) {
 		counters[i].max = INT64_MAX / 2;
-	for (i = 1; i <= nr_groups; i++)
-		counters[i].parent = counters;
-	for (i = 1; i <= nr_owners; i++) {
-		parent = nr_groups ? &counters[1 + (i - 1) / BENCH_GROUP] : counters;
-		tree->owners[i].parent = parent;
-		tree_charge_slow(tree, i, BENCH_HELD);
+		if (i)
+			counters[i].parent = &counters[tree_shape_parent(shape, i)];
 	}
+	for (i = 1; i <= nr_owners; i++)
+		tree_charge_slow(tree, i, BENCH_HELD);
 	return 0;
 }
 
@@ -75,24 +101,23 @@ void tree_uncharge_slow(struct tree *tree, uint32_t owner, int64_t count)
 	counter_uncharge(&tree->owners[owner], count);
 }
 
-bool tree_exact(const struct tree *tree, uint64_t (*stocked)(const void *state, uint32_t owner),
-		const void *state)
+bool tree_exact(const struct tree *tree, const int64_t *consumed,
+		uint64_t (*stocked)(const void *state, uint32_t owner), const void *state)
 {
-	int64_t *sums = calloc(1 + tree->nr_groups, sizeof(*sums));
-	uint32_t i, parent;
-	int64_t usage;
+	const struct counter *counters = tree->counters;
+	const uint32_t first = tree->shape.first_owner;
+	int64_t *sums = calloc(tree->shape.nr_nodes, sizeof(*sums));
 	bool exact = sums != NULL;
+	uint32_t i, owner;
 
-	for (i = 1; exact && i <= tree->nr_owners; i++) {
-		usage = tree->owners[i].usage;
-		exact = usage - (stocked ? (int64_t)stocked(state, i) : 0) == BENCH_HELD;
-		parent = (uint32_t)(tree->owners[i].parent - tree->counters);
-		sums[parent] += usage;
-		if (parent)
-			sums[0] += usage;
+	for (owner = 1; exact && owner <= tree->shape.nr_owners; owner++)
+		sums[first + owner - 1] = BENCH_HELD + consumed[owner] +
+					  (stocked ? (int64_t)stocked(state, owner) : 0);
+	for (i = tree->shape.nr_nodes; exact && i-- > 0;) {
+		exact = counters[i].usage == sums[i];
+		if (i)
+			sums[counters[i].parent - counters] += counters[i].usage;
 	}
-	for (i = 0; exact && i <= tree->nr_groups; i++)
-		exact = tree->counters[i].usage == sums[i];
 	free(sums);
 	return exact;
 }
@@ -106,10 +131,11 @@ struct local_sums {
 	uint32_t nr_owners;
 };
 
-static int local_open(void *state, uint32_t nr_owners)
+static int local_open(void *state, uint32_t nr_owners, unsigned int depth)
 {
 	struct local_sums *sums = state;
 
+	(void)depth;
 	memset(sums, 0, sizeof(*sums));
 	sums->nr_owners = nr_owners;
 	return 0;
@@ -126,12 +152,12 @@ static void local_leave(void *state)
 	}
 }
 
-static bool local_exact(void *state)
+static bool local_exact(void *state, const int64_t *consumed)
 {
 	struct local_sums *sums = state;
 	uint32_t i;
 
-	for (i = 1; i <= sums->nr_owners && !sums->sum[i]; i++)
+	for (i = 1; i <= sums->nr_owners && sums->sum[i] == consumed[i]; i++)
 		;
 	return i > sums->nr_owners;
 }
@@ -154,20 +180,21 @@ BENCH_LOOPS(local, struct local_sums)
 
 /* One atomic for all owners, with a limit. */
 
-static int shared_open(void *state, uint32_t nr_owners)
+static int shared_open(void *state, uint32_t nr_owners, unsigned int depth)
 {
 	struct counter *counter = state;
 
 	(void)nr_owners;
+	(void)depth;
 	*counter = (struct counter){ .usage = BENCH_HELD, .max = INT64_MAX / 2 };
 	return 0;
 }
 
-static bool shared_exact(void *state)
+static bool shared_exact(void *state, const int64_t *consumed)
 {
 	struct counter *counter = state;
 
-	return counter->usage == BENCH_HELD;
+	return counter->usage == BENCH_HELD + consumed[0];
 }
 
 static ALWAYS_INLINE void shared_consume(struct counter *counter, uint32_t owner)
@@ -187,14 +214,21 @@ BENCH_LOOPS(shared, struct counter)
 
 /* An atomic for each owner and its ancestors: exact limits at every level, no stock. */
 
-static int tree2_open(void *state, uint32_t nr_owners)
+static int any_tree_open(void *state, uint32_t nr_owners, unsigned int depth)
 {
-	return tree_open(state, nr_owners, 2);
+	return tree_open(state, nr_owners, depth);
 }
 
-static int tree3_open(void *state, uint32_t nr_owners)
+static int tree2_open(void *state, uint32_t nr_owners, unsigned int depth)
 {
-	return tree_open(state, nr_owners, 3);
+	(void)depth;
+	return tree_open(state, nr_owners, 1);
+}
+
+static int tree3_open(void *state, uint32_t nr_owners, unsigned int depth)
+{
+	(void)depth;
+	return tree_open(state, nr_owners, 2);
 }
 
 static void any_tree_close(void *state)
@@ -202,9 +236,9 @@ static void any_tree_close(void *state)
 	tree_close(state);
 }
 
-static bool any_tree_exact(void *state)
+static bool any_tree_exact(void *state, const int64_t *consumed)
 {
-	return tree_exact(state, NULL, NULL);
+	return tree_exact(state, consumed, NULL, NULL);
 }
 
 static ALWAYS_INLINE void tree_consume(struct tree *tree, uint32_t owner)
@@ -229,7 +263,7 @@ static void batch_leave(void *state)
 	struct tree *tree = state;
 	uint32_t i;
 
-	for (i = 1; i <= tree->nr_owners; i++) {
+	for (i = 1; i <= tree->shape.nr_owners; i++) {
 		tree_uncharge_slow(tree, i, batch_units[i]);
 		batch_units[i] = 0;
 	}
@@ -282,10 +316,10 @@ struct locked {
 	uint32_t nr_cpus;
 };
 
-static int locked_open(void *state, uint32_t nr_owners)
+static int locked_open(void *state, uint32_t nr_owners, unsigned int depth)
 {
 	struct locked *locked = state;
-	int r = tree_open(&locked->tree, nr_owners, 2);
+	int r = tree_open(&locked->tree, nr_owners, depth);
 
 	if (r < 0)
 		return r;
@@ -318,11 +352,11 @@ static uint64_t locked_stocked(const void *state, uint32_t owner)
 	return stocked;
 }
 
-static bool locked_exact(void *state)
+static bool locked_exact(void *state, const int64_t *consumed)
 {
 	struct locked *locked = state;
 
-	return tree_exact(&locked->tree, locked_stocked, locked);
+	return tree_exact(&locked->tree, consumed, locked_stocked, locked);
 }
 
 static ALWAYS_INLINE struct locked_line *locked_line(struct locked *locked)
@@ -491,12 +525,12 @@ BENCH_LOOPS(seven, struct locked)
 
 static struct local_sums local_state;
 static struct counter shared_state;
-static struct tree tree2_state, tree3_state, batch_state;
+static struct tree tree_state, tree2_state, tree3_state, batch_state;
 static struct locked single_state, seven_state;
 
 #define LOOPS_OF(name) .pair = name##_pairs, .consume = name##_consumes, .refill = name##_refills
 
-static const struct rival rival_local = {
+const struct rival rival_local = {
 	.name = "thread_local",
 	.label = "thread-local counters (floor)",
 	.state = &local_state,
@@ -505,17 +539,17 @@ static const struct rival rival_local = {
 	.exact = local_exact,
 	LOOPS_OF(local),
 };
-static const struct rival rival_batch = {
+const struct rival rival_batch = {
 	.name = "thread_batch",
 	.label = "thread-local batches",
 	.state = &batch_state,
-	.open = tree2_open,
+	.open = any_tree_open,
 	.close = any_tree_close,
 	.leave = batch_leave,
 	.exact = any_tree_exact,
 	LOOPS_OF(batch),
 };
-static const struct rival rival_shared = {
+const struct rival rival_shared = {
 	.name = "shared_atomic",
 	.label = "one shared atomic",
 	.state = &shared_state,
@@ -523,7 +557,16 @@ static const struct rival rival_shared = {
 	.exact = shared_exact,
 	LOOPS_OF(shared),
 };
-static const struct rival rival_tree2 = {
+const struct rival rival_tree = {
+	.name = "atomic_tree",
+	.label = "atomic tree",
+	.state = &tree_state,
+	.open = any_tree_open,
+	.close = any_tree_close,
+	.exact = any_tree_exact,
+	LOOPS_OF(tree),
+};
+const struct rival rival_tree2 = {
 	.name = "atomic_tree_2",
 	.label = "atomic tree, 2 levels",
 	.state = &tree2_state,
@@ -532,7 +575,7 @@ static const struct rival rival_tree2 = {
 	.exact = any_tree_exact,
 	LOOPS_OF(tree),
 };
-static const struct rival rival_tree3 = {
+const struct rival rival_tree3 = {
 	.name = "atomic_tree_3",
 	.label = "atomic tree, 3 levels",
 	.state = &tree3_state,
@@ -541,7 +584,7 @@ static const struct rival rival_tree3 = {
 	.exact = any_tree_exact,
 	LOOPS_OF(tree),
 };
-static const struct rival rival_single = {
+const struct rival rival_single = {
 	.name = "locked_1",
 	.label = "locked stock of 1 slot",
 	.state = &single_state,
@@ -550,7 +593,7 @@ static const struct rival rival_single = {
 	.exact = locked_exact,
 	LOOPS_OF(single),
 };
-static const struct rival rival_seven = {
+const struct rival rival_seven = {
 	.name = "locked_7",
 	.label = "locked stock of 7 slots",
 	.state = &seven_state,
@@ -559,9 +602,3 @@ static const struct rival rival_seven = {
 	.exact = locked_exact,
 	LOOPS_OF(seven),
 };
-
-const struct rival *const bench_rivals[] = {
-	&rival_extern, &rival_inline, &rival_mm_cid, &rival_atomic, &rival_local, &rival_batch,
-	&rival_seven,  &rival_single, &rival_shared, &rival_tree2,  &rival_tree3,
-};
-const unsigned int bench_nr_rivals = sizeof(bench_rivals) / sizeof(bench_rivals[0]);
