@@ -46,7 +46,7 @@ static uint32_t sticky(uint32_t nr_indices)
 }
 
 /* Where the running thread is now. False: no index of this cache, bypass. */
-static bool locate(const struct pcpc_cache *cache, struct pcpc_place *ret_place)
+bool pcpc_cache_locate(const struct pcpc_cache *cache, struct pcpc_place *ret_place)
 {
 	*ret_place =
 		(struct pcpc_place){ cache->fast.area.rseq, cache->fast.area.field, UINT32_MAX };
@@ -67,6 +67,18 @@ static const struct pcpc_primitives rseq_primitives = { pcpc_rseq_commit, pcpc_r
 #endif
 static const struct pcpc_primitives atomic_primitives = { pcpc_atomic_commit, pcpc_atomic_insert,
 							  true };
+
+enum pcpc_outcome pcpc_cache_commit(const struct pcpc_cache *cache, const struct pcpc_place *place,
+				    struct pcpc_stock *stock, uint32_t slot, pcpc_word old_word,
+				    pcpc_word new_word)
+{
+#if PCPC_HAVE_RSEQ
+	if (cache->engine == PCPC_ENGINE_RSEQ)
+		return pcpc_rseq_commit(place, stock, slot, old_word, new_word);
+#endif
+	(void)cache;
+	return pcpc_atomic_commit(place, stock, slot, old_word, new_word);
+}
 
 static enum pcpc_outcome try_consume(const struct pcpc_cache *cache, struct pcpc_stock *stock,
 				     const struct pcpc_place *place,
@@ -112,7 +124,7 @@ static PCPC_COLD bool consume_slow(struct pcpc_cache *cache, uint32_t owner, uin
 		return true;
 	for (tries = 0; tries < PCPC_TRIES && (outcome == PCPC_CHANGED || outcome == PCPC_ABORTED);
 	     tries++) {
-		if (!locate(cache, &place))
+		if (!pcpc_cache_locate(cache, &place))
 			break;
 		outcome = try_consume(cache, pcpc_cache_stock(cache, place.index, owner), &place,
 				      &request, ret_deferred);
@@ -123,7 +135,7 @@ static PCPC_COLD bool consume_slow(struct pcpc_cache *cache, uint32_t owner, uin
 /* Before an insert, so that whoever drains after it scans far enough. Acquire-release: pairs with
  * itself and with the load in pcpc_stocks_to_scan(), where this insert has happened before
  * that drain. Rises a few times in the life of a cache. */
-static void note_highest(struct pcpc_cache *cache, uint32_t index, uint32_t owner)
+void pcpc_note_highest(struct pcpc_cache *cache, uint32_t index, uint32_t owner)
 {
 	uint32_t highest = atomic_load_explicit(&cache->highest[index], memory_order_relaxed);
 
@@ -151,9 +163,9 @@ static PCPC_COLD void refill_slow(struct pcpc_cache *cache, uint32_t owner, uint
 		for (tries = 0;
 		     tries < PCPC_TRIES && (outcome == PCPC_CHANGED || outcome == PCPC_ABORTED);
 		     tries++) {
-			if (!locate(cache, &place))
+			if (!pcpc_cache_locate(cache, &place))
 				break;
-			note_highest(cache, place.index, owner);
+			pcpc_note_highest(cache, place.index, owner);
 			outcome = try_refill(cache, pcpc_cache_stock(cache, place.index, owner),
 					     &place, &request, ret_deferred);
 		}
@@ -443,7 +455,7 @@ bool pcpc_cache_peek(struct pcpc_cache *cache, uint32_t owner, uint32_t *ret_cou
 	uint32_t slot;
 
 	*ret_count = 0;
-	if (!locate(cache, &place))
+	if (!pcpc_cache_locate(cache, &place))
 		return false;
 	stock = pcpc_cache_stock(cache, place.index, owner);
 	for (slot = 0; slot < PCPC_STOCK_SLOTS; slot++) {

@@ -79,6 +79,17 @@ static inline struct pcpc_stock *pcpc_cache_stock(const struct pcpc_cache *cache
 	return (struct pcpc_stock *)(word & ~(uintptr_t)(sizeof(struct pcpc_stock) - 1));
 }
 
+/* cache.c: where the running thread is now; false: no index of this cache. */
+bool pcpc_cache_locate(const struct pcpc_cache *cache, struct pcpc_place *ret_place);
+
+/* cache.c: before an insert, so that whoever drains after it scans far enough. */
+void pcpc_note_highest(struct pcpc_cache *cache, uint32_t index, uint32_t owner);
+
+/* cache.c: the commit of the cache's engine. */
+enum pcpc_outcome pcpc_cache_commit(const struct pcpc_cache *cache, const struct pcpc_place *place,
+				    struct pcpc_stock *stock, uint32_t slot, pcpc_word old_word,
+				    pcpc_word new_word);
+
 /* cache.c: has the running CPU's stock a slot for this owner, and how many units are in it? A hint.
  */
 bool pcpc_cache_peek(struct pcpc_cache *cache, uint32_t owner, uint32_t *ret_count);

@@ -9,10 +9,7 @@
 
 #include <time.h>
 
-#define INTERVAL_NS 100000000 /* between two changes of a cap, and two drains for a charge */
-
-/* The coarse clock, in ns. */
-static uint64_t now_ns(void)
+uint64_t pcpc_now(void)
 {
 	struct timespec now;
 
@@ -24,24 +21,24 @@ static uint64_t now_ns(void)
  * a figure. */
 bool pcpc_long_ago(atomic_u64 *figure)
 {
-	return (int64_t)(now_ns() - atomic_load_explicit(figure, memory_order_relaxed)) >=
-	       INTERVAL_NS;
+	return (int64_t)(pcpc_now() - atomic_load_explicit(figure, memory_order_relaxed)) >=
+	       PCPC_INTERVAL_NS;
 }
 
-/* Notes the time in an owner's figure, if the one that stands there is 100 ms ago; false: it is
- * not, or another thread was first. Relaxed: of several, one. */
+/* Notes the time in a figure, if what stands there is 100 ms ago; false: it is not, or another
+ * thread was first. Relaxed: of several, one. */
 bool pcpc_due(atomic_u64 *figure)
 {
-	uint64_t now = now_ns(), then = atomic_load_explicit(figure, memory_order_relaxed);
+	uint64_t now = pcpc_now(), then = atomic_load_explicit(figure, memory_order_relaxed);
 
-	return (int64_t)(now - then) >= INTERVAL_NS &&
+	return (int64_t)(now - then) >= PCPC_INTERVAL_NS &&
 	       atomic_compare_exchange_strong_explicit(figure, &then, now, memory_order_relaxed,
 						       memory_order_relaxed);
 }
 
 static void note_change(struct pcpc_books *books)
 {
-	atomic_store_explicit(&books->changed_at, now_ns(), memory_order_relaxed);
+	atomic_store_explicit(&books->changed_at, pcpc_now(), memory_order_relaxed);
 }
 
 /* Is owner in the subtree of top? Depths tell how far to climb. */

@@ -367,11 +367,40 @@ int pcpc_transfer(struct pcpc_owner *from, struct pcpc_owner *to, uint64_t count
 	return charge_or_transfer(from, to, count, 0, 0, NULL);
 }
 
+/*
+ * What hit() is to restartable sequences, for the atomic engine: one exchange in the home slot, of
+ * a word without a delta, for an amount that defers nothing.
+ */
+static bool hit_atomic(struct pcpc_owner *owner, uint64_t count, bool charge)
+{
+	uint64_t batch = atomic_load_explicit(&owner->batch, memory_order_relaxed), stocked;
+	struct pcpc_cache *cache = owner->domain->cache;
+	struct pcpc_place place;
+	pcpc_word *word, was;
+
+	if (cache->engine != PCPC_ENGINE_ATOMIC || !count || owner_offline(owner) ||
+	    !pcpc_cache_locate(cache, &place))
+		return false;
+	word = pcpc_fast_word(&cache->fast, place.index, owner->id);
+	was = PCPC_LOAD(*word);
+	stocked = pcpc_word_count(was);
+	if (pcpc_word_owner(was) != owner->id || pcpc_word_delta(was) ||
+	    (charge ? count > stocked : count > batch || stocked > batch - count))
+		return false;
+	/* Acquire-release: as pcpc_atomic_commit() in generic.h. */
+	return __atomic_compare_exchange_n(word, &was,
+					   charge ? was - (count << PCPC_COUNT_SHIFT)
+						  : was + (count << PCPC_COUNT_SHIFT),
+					   false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
 static PCPC_COLD int charge_slow(struct pcpc_owner *owner, uint64_t count, int64_t delta,
 				 unsigned int flags, struct pcpc_refusal *ret_refusal)
 {
 	if (!owner || count > INT64_MAX || flags & ~CHARGE_PUBLIC)
 		return -EINVAL;
+	if (!delta && hit_atomic(owner, count, true))
+		return 0;
 	return pcpc_charge_internal(owner, count, delta, flags, ret_refusal);
 }
 
@@ -379,6 +408,8 @@ static PCPC_COLD int charge_slow(struct pcpc_owner *owner, uint64_t count, int64
 static PCPC_COLD void uncharge_slow(struct pcpc_owner *owner, uint64_t count, int64_t delta)
 {
 	if (!owner || count > INT64_MAX || (!count && !delta))
+		return;
+	if (!delta && !pcpc_this_thread.reclaiming && hit_atomic(owner, count, false))
 		return;
 	urcu_bp_read_lock();
 	put_back(owner, count, delta);
@@ -452,17 +483,28 @@ void pcpc_uncharge(struct pcpc_owner *owner, uint64_t count)
 		uncharge_slow(owner, count, 0);
 }
 
+/* From now on readers of the coupled item look at charge slots. Relaxed: whoever reads what this
+ * call has moved, by anything that orders the two, sees it. */
+static void note_moving(struct pcpc_owner *owner)
+{
+	if (owner && !atomic_load_explicit(&owner->domain->charges_move, memory_order_relaxed))
+		atomic_store_explicit(&owner->domain->charges_move, true, memory_order_relaxed);
+}
+
 int pcpc_charge_stat(struct pcpc_owner *owner, uint64_t count, int64_t delta)
 {
 	if (!delta)
 		return pcpc_charge(owner, count);
+	note_moving(owner);
 	return charge_slow(owner, count, delta, 0, NULL);
 }
 
 void pcpc_uncharge_stat(struct pcpc_owner *owner, uint64_t count, int64_t delta)
 {
-	if (!delta)
+	if (!delta) {
 		pcpc_uncharge(owner, count);
-	else
-		uncharge_slow(owner, count, delta);
+		return;
+	}
+	note_moving(owner);
+	uncharge_slow(owner, count, delta);
 }

@@ -3,7 +3,7 @@
  * domain.c - domains: making, polling and freeing them.
  */
 #define _GNU_SOURCE
-#include "owner_private.h"
+#include "stat_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -45,11 +45,13 @@ static void free_domain(struct pcpc_domain *domain)
 	if (domain->eventfd >= 0)
 		close(domain->eventfd);
 	pcpc_active_end(domain);
+	pcpc_stat_end(domain);
 	pcpc_cache_destroy(domain->cache);
 	free(domain->name);
 	free(domain->unit);
 	pthread_mutex_destroy(&domain->tree_mutex);
 	pthread_mutex_destroy(&domain->sweep_mutex);
+	pthread_mutex_destroy(&domain->flush_mutex);
 	free(domain);
 }
 
@@ -68,7 +70,9 @@ static int check_domain_config(const struct pcpc_domain_config *config,
 	    ret_config->delta_batch > (uint32_t)PCPC_DELTA_MAX ||
 	    ret_config->flags & ~PCPC_DOMAIN_NO_FORK_HOOKS ||
 	    (ret_config->nr_items &&
-	     (!ret_config->items || ret_config->coupled_item >= ret_config->nr_items)))
+	     (!ret_config->items || ret_config->coupled_item >= ret_config->nr_items)) ||
+	    (uint64_t)ret_config->nr_items * (ret_config->nr_nodes ? ret_config->nr_nodes : 1) >
+		    PCPC_ITEM_MAX + 1)
 		return -EINVAL;
 	return 0;
 }
@@ -100,6 +104,9 @@ static int build_domain(struct pcpc_domain *domain, const struct pcpc_domain_con
 	domain->delta_batch = config->delta_batch;
 	if (!domain->delta_batch)
 		domain->delta_batch = 2 * domain->nr_cpus > 64 ? 2 * domain->nr_cpus : 64;
+	r = pcpc_stat_init(domain, config);
+	if (r < 0)
+		return r;
 	pcpc_sweep_later(domain);
 	domain->ids->used[0] = 1;
 	domain->highest_id = pcpc_id_take(domain->ids);
@@ -137,6 +144,7 @@ int pcpc_domain_create(const struct pcpc_domain_config *config, struct pcpc_doma
 	domain->eventfd = -1;
 	pthread_mutex_init(&domain->tree_mutex, NULL);
 	pthread_mutex_init(&domain->sweep_mutex, NULL);
+	pthread_mutex_init(&domain->flush_mutex, NULL);
 	r = build_domain(domain, &chosen);
 	if (r < 0) {
 		free_domain(domain);

@@ -52,7 +52,8 @@ static bool line_wanted(struct pcpc_wish *wishes, const struct pcpc_stock *stock
 	return false;
 }
 
-/* How many stocks of one index can hold anything. The acquire pairs with note_highest() in cache.c.
+/* How many stocks of one index can hold anything. The acquire pairs with pcpc_note_highest() in
+ * cache.c.
  */
 uint32_t pcpc_stocks_to_scan(const struct pcpc_cache *cache, uint32_t index)
 {

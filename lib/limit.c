@@ -45,7 +45,7 @@ static void settle_drained(const struct pcpc_deferred *deferred, void *context)
 
 /* Drains a subtree, inside a read-side section: the owners of words that were taken live until they
  * are settled. Returns 0, or what membarrier says. */
-static int drain_subtree(struct pcpc_owner *over, uint64_t *ret_back)
+int pcpc_drain_subtree(struct pcpc_owner *over, uint64_t *ret_back)
 {
 	struct subtree subtree = { over->domain, over, 0 };
 	int r;
@@ -68,7 +68,7 @@ uint64_t pcpc_owner_drain(struct pcpc_owner *owner)
 	if (!owner)
 		return 0;
 	before = delivers ? pcpc_promise(owner->domain) : NULL;
-	(void)drain_subtree(owner, &back);
+	(void)pcpc_drain_subtree(owner, &back);
 	if (delivers)
 		pcpc_deliver(owner->domain, before);
 	return back;
@@ -89,7 +89,7 @@ static void drain_for_charge(struct pcpc_owner *over)
 	uint64_t back, max = atomic_load(&books->max);
 
 	pcpc_raise(over, PCPC_EVENT_DRAIN);
-	(void)drain_subtree(over, &back);
+	(void)pcpc_drain_subtree(over, &back);
 	/* Relaxed: figures. */
 	if (pcpc_due(&books->drained_at) ||
 	    back > atomic_load_explicit(&books->brought_back, memory_order_relaxed))
@@ -114,7 +114,7 @@ static int make_exact(struct pcpc_owner *over)
 		return 0;
 	PCPC_GRACE(SURPLUS);
 	pcpc_raise(over, PCPC_EVENT_DRAIN);
-	r = drain_subtree(over, &back);
+	r = pcpc_drain_subtree(over, &back);
 	if (r < 0)
 		return r;
 	PCPC_GRACE(EVICTED);
@@ -343,7 +343,7 @@ static int change_max(struct pcpc_owner *owner, uint64_t max, bool waits)
 	pcpc_unpin(&pin);
 	pcpc_restart_cap(owner);
 	if (lower && waits && !is_exact(books))
-		(void)drain_subtree(owner, &back);
+		(void)pcpc_drain_subtree(owner, &back);
 	pcpc_check_relieved(owner);
 	return r == -EAGAIN ? leave_to_poll(owner, 0) : r;
 }

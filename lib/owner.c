@@ -144,9 +144,10 @@ void pcpc_owner_init(struct pcpc_domain *domain, uint32_t id, struct pcpc_owner 
 	atomic_store_explicit(&books->least_wanted, UINT64_MAX, memory_order_relaxed);
 	atomic_store_explicit(&books->refs, 1, memory_order_relaxed);
 	atomic_store_explicit(&books->cap, pcpc_first_cap(domain, max), memory_order_relaxed);
-	(void)pcpc_due(&books->changed_at);
+	atomic_store_explicit(&books->changed_at, pcpc_now(), memory_order_relaxed);
 	books->batch_given = config->batch != 0;
 	books->context = config->context;
+	pcpc_stat_begin(owner);
 }
 
 /* From now on it can be charged. */

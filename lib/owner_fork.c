@@ -6,11 +6,12 @@
  * What other threads were in the middle of moving stays counted in the child: usage there is at
  * least what it holds.
  *
- * Lock order: the list mutex of fork.c; liburcu-bp's own; of each domain its tree mutex; the drain
- * mutexes. A read-side section may wait for a tree mutex or for a drain, so fork takes those after
- * grace periods have been stopped, or nobody would let the grace period in progress end. Hence: no
- * thread waits for a grace period under a tree or a drain mutex; none has its first contact with
- * liburcu-bp under one; none makes or destroys a domain or a cache inside a read-side section.
+ * Lock order: the list mutex of fork.c; liburcu-bp's own; of each domain its tree mutex, of each
+ * its flush mutex; the drain mutexes. A read-side section may wait for a tree mutex or for a drain,
+ * so fork takes those after grace periods have been stopped, or nobody would let the grace period
+ * in progress end. Hence: no thread waits for a grace period under a tree or a drain mutex; none
+ * has its first contact with liburcu-bp under one; none makes or destroys a domain or a cache
+ * inside a read-side section.
  *
  * A sweep mutex, under which grace periods are waited for, is not taken: what a sweep has in hand
  * is changed under the tree mutex only, so the child takes it over, and makes the mutex anew.
@@ -44,14 +45,18 @@ static void prepare(void)
 		urcu_bp_before_fork();
 	for (domain = domains; domain; domain = domain->next)
 		pthread_mutex_lock(&domain->tree_mutex);
+	for (domain = domains; domain; domain = domain->next)
+		pthread_mutex_lock(&domain->flush_mutex);
 }
 
 static void let_go(void (*after_fork)(void))
 {
 	struct pcpc_domain *domain;
 
-	for (domain = domains; domain; domain = domain->next)
+	for (domain = domains; domain; domain = domain->next) {
+		pthread_mutex_unlock(&domain->flush_mutex);
 		pthread_mutex_unlock(&domain->tree_mutex);
+	}
 	if (drives_urcu)
 		after_fork();
 	pcpc_this_thread.forking = false;

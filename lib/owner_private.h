@@ -68,7 +68,7 @@ struct pcpc_long_name {
 struct pcpc_books {
 	_Alignas(128) atomic_u64 usage;
 	atomic_u64 peak;
-	_Atomic int64_t coupled; /* what charge deltas have moved */
+	_Atomic int64_t coupled; /* what charge deltas have moved, where the domain has no items */
 	atomic_u64 least_wanted; /* by those who wait, or less; UINT64_MAX: nobody to wake */
 	_Atomic uint32_t wake;	 /* futex: rises when a waiter may fit */
 	_Atomic uint32_t marks;
@@ -121,9 +121,21 @@ struct pcpc_ids {
 	uint64_t used[NR_IDS / 64], full[NR_IDS / 64 / 64], fuller[NR_IDS / 64 / 64 / 64];
 };
 
+/* The statistics of a domain; cache is NULL where it has none. */
+struct pcpc_stats {
+	struct pcpc_cache *cache;
+	char *blocks; /* by id, see stat_private.h */
+	size_t block_size, totals_at;
+	atomic_u64 *changed; /* a bit for each id: something was applied that is not flushed */
+	uint32_t nr_keys;    /* items x nodes */
+};
+
 struct pcpc_domain {
 	/* Constant. */
 	struct pcpc_cache *cache;
+	struct pcpc_stats stats;
+	struct pcpc_item *items;
+	uint32_t nr_items, nr_nodes, coupled_item;
 	struct pcpc_owner *owners; /* by id */
 	struct pcpc_books *books;  /* by id */
 	struct pcpc_ids *ids;
@@ -141,17 +153,21 @@ struct pcpc_domain {
 	_Atomic bool rung;	    /* the eventfd is readable */
 	_Atomic bool untold;	    /* an owner on the list has events */
 	_Atomic bool sweep_wanted;  /* an offline owner may have become idle since the last sweep */
+	_Atomic bool charges_move;  /* a charge has moved the coupled item */
 	_Atomic uint32_t nr_notify; /* owners that asked to be told */
 	_Atomic uint32_t nr_offline;
 	_Atomic uint32_t sweep_at; /* sweep when that many are offline */
 	atomic_u64 drains, sweeps;
+	atomic_u64 stats_drained_at;   /* for reads, by the coarse clock, in ns */
+	atomic_u64 coupled_drained_at; /* likewise the charge slots */
 
 	pthread_mutex_t sweep_mutex; /* one sweep at a time */
 	pthread_mutex_t tree_mutex;  /* ids, links, callbacks */
+	pthread_mutex_t flush_mutex; /* one flush at a time; totals */
 	uint32_t first_offline;	     /* under the tree mutex */
 	uint32_t sweeping;	     /* the offline owners that a sweep has in hand; likewise */
 	uint32_t nr_owners;	     /* under the tree mutex */
-	uint32_t highest_id;	     /* under the tree mutex */
+	_Atomic uint32_t highest_id; /* written under the tree mutex */
 
 	struct pcpc_domain *next; /* under the list mutex of fork.c */
 };
@@ -229,9 +245,11 @@ struct pcpc_trial {
 #define CHARGE_PUBLIC (PCPC_NOWAIT | PCPC_FORCE | PCPC_NORECLAIM)
 
 /* cap.c */
+#define PCPC_INTERVAL_NS 100000000 /* between two changes of a cap, and two drains for a charge */
 uint32_t pcpc_effective_batch(struct pcpc_owner *owner);
 uint32_t pcpc_first_cap(const struct pcpc_domain *domain, uint64_t max);
 bool pcpc_within(const struct pcpc_owner *owner, const struct pcpc_owner *top);
+uint64_t pcpc_now(void); /* the coarse clock, ns */
 bool pcpc_long_ago(atomic_u64 *figure);
 bool pcpc_due(atomic_u64 *figure);
 void pcpc_halve_cap(struct pcpc_books *books);
@@ -244,6 +262,15 @@ void pcpc_trial_look(struct pcpc_trial *trial, struct pcpc_owner *over, uint64_t
 int pcpc_make_room(struct pcpc_trial *trial, uint64_t count, unsigned int flags);
 void pcpc_trial_end(struct pcpc_trial *trial);
 void pcpc_make_sure(struct pcpc_owner *over);
+int pcpc_drain_subtree(struct pcpc_owner *over, uint64_t *ret_back);
+
+/* stat.c, flush.c: what the owners level needs of statistics */
+int pcpc_stat_init(struct pcpc_domain *domain, const struct pcpc_domain_config *config);
+void pcpc_stat_end(struct pcpc_domain *domain);
+void pcpc_stat_begin(struct pcpc_owner *owner);	 /* it is new */
+void pcpc_stat_retire(struct pcpc_owner *owner); /* it is about to be freed; under the tree mutex */
+void pcpc_stat_apply(struct pcpc_owner *owner, uint32_t key, int64_t delta);
+int pcpc_stat_drain(struct pcpc_domain *domain, pcpc_match_fn *match, void *context);
 
 /* wait.c */
 struct timespec;

@@ -78,7 +78,9 @@ uint64_t pcpc_give(struct pcpc_owner *owner, uint64_t amount)
 /* Relaxed: a sum; who reads it drains and settles first. */
 void pcpc_apply_delta(struct pcpc_owner *owner, int64_t delta)
 {
-	if (delta)
+	if (owner->domain->stats.cache)
+		pcpc_stat_apply(owner, owner->domain->coupled_item, delta);
+	else if (delta)
 		atomic_fetch_add_explicit(&books_of(owner)->coupled, delta, memory_order_relaxed);
 }
 

@@ -75,6 +75,7 @@ static void free_owner(struct pcpc_owner *owner, struct pcpc_long_name **names)
 	struct pcpc_domain *domain = owner->domain;
 	struct pcpc_books *books = books_of(owner);
 
+	pcpc_stat_retire(owner);
 	pcpc_owner_unlink(owner);
 	/* Release: as pcpc_owner_put() does. */
 	atomic_fetch_sub_explicit(&books_of(owner->parent)->refs, 1, memory_order_release);
@@ -144,7 +145,7 @@ static int drain_offline(struct pcpc_domain *domain)
 	urcu_bp_read_lock();
 	r = pcpc_cache_drain(domain->cache, is_offline, settle_swept, domain);
 	urcu_bp_read_unlock();
-	return r;
+	return r < 0 ? r : pcpc_stat_drain(domain, is_offline, domain);
 }
 
 /* The next one is due when so many more are offline. Relaxed: when, not whether. */

@@ -38,7 +38,7 @@ struct pcpc_owner;
 #define PCPC_BATCH_NONE UINT32_MAX /* this owner does not stock */
 #define PCPC_DEPTH_MAX 64	   /* levels below the root */
 
-/* A statistic of a domain. Both strings are copied. */
+/* A statistic of a domain. Both strings are copied; NULL: empty. */
 struct pcpc_item {
 	const char *name, *unit;
 };
@@ -48,8 +48,8 @@ struct pcpc_domain_config {
 	size_t size;		 /* sizeof(struct pcpc_domain_config) */
 	const char *name, *unit; /* "memory", "bytes"; NULL: empty */
 	uint32_t batch;		 /* units, 1..PCPC_COUNT_MAX, or PCPC_BATCH_NONE; must be given */
-	const struct pcpc_item *items;
-	uint32_t nr_items, nr_nodes;
+	const struct pcpc_item *items; /* what statistics there are (stat.h); copied */
+	uint32_t nr_items, nr_nodes;   /* their product is at most 4,096; no nodes: 1 */
 	uint32_t coupled_item; /* the item that charge deltas move; without items nobody reads it */
 	uint32_t delta_batch;  /* 1..PCPC_DELTA_MAX; 0: max(64, 2 x CPUs) */
 	uint32_t stocks_per_cpu; /* as in struct pcpc_cache_config */
@@ -70,10 +70,12 @@ struct pcpc_domain_config {
  * @ret_domain: the caller's to destroy
  *
  * Reserves 448 MiB of address space for a million owners, beside its stocks; pages are touched as
- * owners are made.
+ * owners are made. With items 24 MiB more for each item and node, 256 MiB at least, and as many
+ * stocks again.
  *
  * Returns 0; -EINVAL: a NULL argument, a size this library does not know, batch missing or out of
- * range, delta_batch out of range, coupled_item not below nr_items, unknown flags, and what
+ * range, delta_batch out of range, items NULL though nr_items is not 0, coupled_item not below
+ * nr_items, nr_items x nr_nodes above PCPC_ITEM_MAX + 1, unknown flags, and what
  * pcpc_cache_create() refuses; -ENOSYS: the engine or index does not work here; -ENOMEM; -EMFILE,
  * -ENFILE: no descriptor or thread-specific key is to be had; -EDEADLK: called inside a read-side
  * section of liburcu-bp.
@@ -255,7 +257,7 @@ PCPC_API int pcpc_owner_set_notify(struct pcpc_owner *owner, pcpc_notify_fn *not
 PCPC_API uint64_t pcpc_owner_events(const struct pcpc_owner *owner, enum pcpc_event event);
 
 /**
- * pcpc_thread_register: for threads in which signal handlers charge or uncharge. Others are
+ * pcpc_thread_register: for threads in which signal handlers charge, uncharge or count. Others are
  * registered with liburcu-bp, which takes a mutex, by their first call that no stock serves.
  */
 PCPC_API void pcpc_thread_register(void);

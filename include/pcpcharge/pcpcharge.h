@@ -8,6 +8,7 @@
  *
  *	charge.h  charging and uncharging owners, waiting, transfer, the owner a thread works for
  *	owner.h   domains, and their trees of owners: limits, reclaim, events, figures
+ *	stat.h    statistics of owners: items without limits, by owner and for all below it
  *	cache.h   the stocks of all CPUs: consume, refill, drain. For counters of the program's own
  *	stock.h   one CPU's stock: slot words and their transitions; header only, no libc
  *
@@ -24,16 +25,20 @@
  *	in a fork handler (1)       yes     NO        NO    NO     NO       NO       NO    yes
  *	in settle() of a cache (1)  yes     NO        NO    NO     NO       NO       NO    yes
  *
- *	NOWAIT    pcpc_charge_flags() with PCPC_NOWAIT, pcpc_uncharge(), pcpc_uncharge_stat()
+ *	NOWAIT    pcpc_charge_flags() with PCPC_NOWAIT, pcpc_uncharge(), pcpc_uncharge_stat(),
+ *	          pcpc_stat_add(), pcpc_stat_add_node()
  *	may wait  pcpc_charge(), pcpc_charge_flags(), pcpc_charge_stat(), pcpc_transfer(),
  *	          pcpc_owner_drain(), pcpc_owner_set_max()
  *	wait      pcpc_charge_wait()
  *	mutex     what makes, takes away, walks, sets or sums: pcpc_owner_create(),
  *	          pcpc_owner_destroy(), pcpc_owner_walk(), the other pcpc_owner_set_...(),
- *	          pcpc_owner_reset_peak(), pcpc_owner_stocked(), pcpc_owner_usage_exact()
+ *	          pcpc_owner_reset_peak(), pcpc_owner_stocked(), pcpc_owner_usage_exact();
+ *	          pcpc_stat_read(), pcpc_stat_read_node(), pcpc_stat_read_exact() (6),
+ *	          pcpc_stat_flush()
  *	poll      pcpc_domain_poll()
  *	domain    pcpc_domain_create(), pcpc_domain_destroy()
- *	figures   what owner.h calls signal-safe, pcpc_active(), pcpc_set_active()
+ *	figures   what owner.h calls signal-safe, pcpc_active(), pcpc_set_active();
+ *	          pcpc_stat_read_local(), pcpc_stat_needs_flush(), pcpc_stat_updates()
  *
  *	(1) The thread is registered with liburcu-bp: see pcpc_thread_register().
  *	(2) Yes; but a domain cannot be destroyed by its own callbacks (-EDEADLK), and must not be
@@ -42,6 +47,8 @@
  *	    be called there either, once there are domains.
  *	(4) Yes; but where it would have to wait for a grace period the answer is -EAGAIN.
  *	(5) -EDEADLK.
+ *	(6) It may wait, for a grace period. In a read-side section it does without, and may miss
+ *	    what another thread is just applying.
  *
  * "later": poll does what else there is to do; events are told when the callback has returned, or
  * by the next poll, for which the eventfd is readable. "nothing": everything stays to be done, and
@@ -64,5 +71,6 @@
 #include <pcpcharge/cache.h>
 #include <pcpcharge/owner.h>
 #include <pcpcharge/charge.h>
+#include <pcpcharge/stat.h>
 
 #endif

@@ -4,6 +4,7 @@
  *
  *	owner_storm.c        rounds, verdict
  *	owner_storm_load.c   what the threads do: charges and uncharges of every kind
+ *	owner_storm_hold.c   what they hold
  *	owner_storm_manage.c settings, readings, drains, walks
  *	owner_storm_fork.c   forks, and what the child does
  *	owner_storm_tree.c   the program's own books of the tree
@@ -124,6 +125,15 @@ void place_destroy_all(void);
 void tree_begin(uint64_t *random);
 void tree_before_fork(void);
 void tree_after_fork(void);
+
+/* owner_storm_hold.c */
+struct holding *holding_for(struct thread *self, const struct node *node);
+struct holding *some_holding(struct thread *self);
+void empty_holding(struct holding *holding);
+void hold(struct thread *self, struct holding *holding, struct node *node, uint64_t units);
+void give_back(struct thread *self, struct holding *holding, uint64_t units);
+void give_all_back(struct thread *self);
+void swap_mail(struct thread *self);
 
 /* owner_storm_load.c */
 void *load(void *thread);

@@ -170,20 +170,34 @@ int place_create(uint64_t *random)
 	return node != NULL;
 }
 
+/* "Calls on it after that": charges, forced ones too, are refused. */
+static void check_offline(struct pcpc_owner *owner)
+{
+	if (pcpc_charge(owner, 1) != -ESHUTDOWN ||
+	    pcpc_charge_flags(owner, 1, PCPC_FORCE | PCPC_NOWAIT, NULL) != -ESHUTDOWN)
+		violation("an owner was charged after it was destroyed");
+}
+
 static int destroy_at(struct place *place)
 {
+	struct pcpc_owner *owner = NULL;
 	struct node *node;
 	int r = -EINVAL;
 
 	pthread_mutex_lock(&place->lock);
 	node = place->node;
-	if (node)
-		r = pcpc_owner_destroy(node->owner);
+	if (node) {
+		owner = pcpc_owner_get(node->owner);
+		r = pcpc_owner_destroy(owner);
+	}
 	if (r == 0) {
 		place->node = NULL;
 		node_put(node);
 	}
 	pthread_mutex_unlock(&place->lock);
+	if (r == 0)
+		check_offline(owner);
+	pcpc_owner_put(owner);
 	return r == 0;
 }
 

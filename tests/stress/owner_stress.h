@@ -43,6 +43,18 @@
 #define SANITIZED 0
 #endif
 
+/* It kills children that start threads, and holds signals back until a thread makes a call. */
+#if defined(__SANITIZE_THREAD__)
+#define THREAD_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define THREAD_SANITIZED 1
+#endif
+#endif
+#ifndef THREAD_SANITIZED
+#define THREAD_SANITIZED 0
+#endif
+
 struct options {
 	enum pcpc_engine engine;
 	uint64_t seed;
@@ -161,5 +173,6 @@ __attribute__((format(printf, 1, 2))) static inline void violation(const char *f
  * with a pattern, and whoever writes there is found out when the id is used again or at the end. */
 void poison_begin(struct pcpc_domain *domain, void (*freed)(struct pcpc_owner *owner));
 void poison_end(void);
+extern bool poison_asan; /* tell AddressSanitizer too, which ends the program at once */
 
 #endif

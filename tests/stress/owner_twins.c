@@ -8,297 +8,23 @@
  * Without a twin all races are run, and nothing may be found wrong. With one its own race is run,
  *and something must be.
  *
- * Linked with owner_poison.c, which looks at every owner that is freed, and with --wrap for the
- * functions between whose calls a thread is to be stopped. Worker, sweeper and charger are threads;
- * all that touches stocks is done by the worker, so that one stock is enough on every engine.
+ * owner_poison.c looks at every owner that is freed; owner_twins_stage.c has the threads that take
+ * part, and stops them where they are told. All that touches stocks is done by one of them, the
+ *worker, so that there is one stock on every engine.
  */
 #define _GNU_SOURCE
-#include "owner_stress.h"
-
-#include <semaphore.h>
-
-#define OTHERS 14
-#define DELTA_BATCH 100
-
-void __real_pcpc_cache_refill(struct pcpc_cache *cache, uint32_t owner, uint64_t count,
-			      int64_t delta, const struct pcpc_marks *marks,
-			      struct pcpc_deferred *ret_deferred);
-void __wrap_pcpc_cache_refill(struct pcpc_cache *cache, uint32_t owner, uint64_t count,
-			      int64_t delta, const struct pcpc_marks *marks,
-			      struct pcpc_deferred *ret_deferred);
-int __real_pcpc_cache_drain(struct pcpc_cache *cache, pcpc_match_fn *match, pcpc_settle_fn *settle,
-			    void *context);
-int __wrap_pcpc_cache_drain(struct pcpc_cache *cache, pcpc_match_fn *match, pcpc_settle_fn *settle,
-			    void *context);
-void __real_urcu_bp_read_lock(void);
-void __wrap_urcu_bp_read_lock(void);
-
-/* What is left out. */
-enum twin {
-	NO_TWIN,
-	LATE_SECTION,	  /* the section of an uncharge begins after the refill, not before */
-	OUTSIDE_SECTION,  /* the delta that an uncharge clears is settled outside */
-	NO_LIVE_GRACE,	  /* a sweep does not wait before it drains */
-	NO_IN_HAND_GRACE, /* nor before it frees */
-	USAGE_IGNORED,	  /* a sweep frees owners whose units are not back */
-	NO_SURPLUS_GRACE, /* a charge does not wait before the drain that makes sure */
-	NO_EVICTED_GRACE, /* nor after it */
-	TWINS
-};
+#include "owner_twins.h"
 
 static const char *const twin_names[TWINS] = {
-	[LATE_SECTION] = "late_section",	 [OUTSIDE_SECTION] = "outside_section",
-	[NO_LIVE_GRACE] = "no_live_grace",	 [NO_IN_HAND_GRACE] = "no_in_hand_grace",
-	[USAGE_IGNORED] = "usage_ignored",	 [NO_SURPLUS_GRACE] = "no_surplus_grace",
+	[LATE_SECTION] = "late_section",
+	[OUTSIDE_SECTION] = "outside_section",
+	[NO_LIVE_GRACE] = "no_live_grace",
+	[NO_IN_HAND_GRACE] = "no_in_hand_grace",
+	[IDLE_SINCE] = "idle_since",
+	[USAGE_IGNORED] = "usage_ignored",
+	[NO_SURPLUS_GRACE] = "no_surplus_grace",
 	[NO_EVICTED_GRACE] = "no_evicted_grace",
 };
-
-static enum twin twin;
-static enum pcpc_engine engine;
-static struct pcpc_domain *domain;
-static struct pcpc_owner *root, *victim, *others[OTHERS];
-static int64_t asked; /* deltas of the victim */
-static bool victim_freed;
-
-/* -- stopping a thread -- */
-
-enum point { NOWHERE, BEFORE_REFILL, AFTER_REFILL, BEFORE_DRAIN, AFTER_DRAIN };
-
-struct actor {
-	pthread_t thread;
-	sem_t begin, stopped, go_on;
-	void (*work)(void);
-	_Atomic enum point point; /* where it stops next, once */
-	_Atomic bool done;
-};
-
-static struct actor worker, sweeper, charger;
-static _Thread_local struct actor *self;
-static _Thread_local bool late, locking_late;
-
-static void wait_for(sem_t *semaphore)
-{
-	while (sem_wait(semaphore) < 0)
-		;
-}
-
-static void stop_at(enum point point)
-{
-	if (!self || atomic_load(&self->point) != point)
-		return;
-	atomic_store(&self->point, NOWHERE);
-	sem_post(&self->stopped);
-	wait_for(&self->go_on);
-}
-
-static void *act(void *actor)
-{
-	self = actor;
-	pcpc_thread_register();
-	for (;;) {
-		wait_for(&self->begin);
-		if (!self->work)
-			return NULL;
-		self->work();
-		atomic_store(&self->done, true);
-	}
-}
-
-static void actor_start(struct actor *actor)
-{
-	sem_init(&actor->begin, 0, 0);
-	sem_init(&actor->stopped, 0, 0);
-	sem_init(&actor->go_on, 0, 0);
-	MUST(pthread_create(&actor->thread, NULL, act, actor) == 0);
-}
-
-static void actor_begin(struct actor *actor, void (*work)(void), enum point point)
-{
-	atomic_store(&actor->done, false);
-	actor->work = work;
-	atomic_store(&actor->point, point);
-	sem_post(&actor->begin);
-}
-
-static void actor_wait(struct actor *actor)
-{
-	while (!atomic_load(&actor->done))
-		sched_yield();
-}
-
-static void actor_run(struct actor *actor, void (*work)(void))
-{
-	actor_begin(actor, work, NOWHERE);
-	actor_wait(actor);
-}
-
-static void actor_end(struct actor *actor)
-{
-	actor_begin(actor, NULL, NOWHERE);
-	pthread_join(actor->thread, NULL);
-}
-
-/* The library as it is stops where the twin goes on, and nobody can tell for how long: so this is
- * the one place that waits by the clock. True: it came to the end, or to where it was to stop. */
-static bool actor_comes(struct actor *actor)
-{
-	double end = now() + (twin ? 5 : 0.05);
-
-	while (now() < end) {
-		if (atomic_load(&actor->done) || sem_trywait(&actor->stopped) == 0)
-			return true;
-		sched_yield();
-	}
-	return false;
-}
-
-/* -- what is put into the library -- */
-
-void twins_grace(enum twins_grace which)
-{
-	if ((which == GRACE_LIVE && twin == NO_LIVE_GRACE) ||
-	    (which == GRACE_IN_HAND && twin == NO_IN_HAND_GRACE) ||
-	    (which == GRACE_SURPLUS && twin == NO_SURPLUS_GRACE) ||
-	    (which == GRACE_EVICTED && twin == NO_EVICTED_GRACE))
-		return;
-	urcu_bp_synchronize_rcu();
-}
-
-uint64_t twins_units_left(uint64_t usage)
-{
-	return twin == USAGE_IGNORED ? 0 : usage;
-}
-
-void __wrap_urcu_bp_read_lock(void)
-{
-	if (late && !locking_late) {
-		locking_late = true;
-		return;
-	}
-	__real_urcu_bp_read_lock();
-}
-
-/* The worker stops before it stocks something of the victim, or with something of it in its hands.
- */
-void __wrap_pcpc_cache_refill(struct pcpc_cache *cache, uint32_t owner, uint64_t count,
-			      int64_t delta, const struct pcpc_marks *marks,
-			      struct pcpc_deferred *ret_deferred)
-{
-	bool left = false;
-
-	if (self && owner == victim->id)
-		stop_at(BEFORE_REFILL);
-	__real_pcpc_cache_refill(cache, owner, count, delta, marks, ret_deferred);
-	if (self && ret_deferred->owner == victim->id) {
-		left = twin == OUTSIDE_SECTION && owner == victim->id;
-		if (left)
-			urcu_bp_read_unlock();
-		stop_at(AFTER_REFILL);
-	}
-	if (left || locking_late)
-		__real_urcu_bp_read_lock();
-	locking_late = false;
-}
-
-int __wrap_pcpc_cache_drain(struct pcpc_cache *cache, pcpc_match_fn *match, pcpc_settle_fn *settle,
-			    void *context)
-{
-	int r;
-
-	stop_at(BEFORE_DRAIN);
-	r = __real_pcpc_cache_drain(cache, match, settle, context);
-	stop_at(AFTER_DRAIN);
-	return r;
-}
-
-/* -- the stage -- */
-
-static void on_freed(struct pcpc_owner *owner)
-{
-	int64_t coupled = atomic_load(&books_of(owner)->coupled);
-
-	if (owner != victim)
-		return;
-	victim_freed = true;
-	if (coupled != asked)
-		violation("freed with deltas of %" PRId64 ", asked for %" PRId64, coupled, asked);
-}
-
-static struct pcpc_owner *make_owner(struct pcpc_owner *parent, uint64_t max)
-{
-	const struct pcpc_owner_config config = { .size = sizeof(config), .max = max };
-	struct pcpc_owner *owner = NULL;
-
-	MUST(pcpc_owner_create(parent, &config, &owner) == 0);
-	return owner;
-}
-
-static void open_stage(void)
-{
-	const struct pcpc_domain_config config = {
-		.size = sizeof(config),
-		.batch = 64,
-		.delta_batch = DELTA_BATCH,
-		.stocks_per_cpu = 1,
-		.engine = engine,
-		.index = PCPC_INDEX_CPU,
-	};
-	int i;
-
-	MUST(pcpc_domain_create(&config, &domain) == 0);
-	root = pcpc_domain_root(domain);
-	/* It neither stocks nor evicts: so it is the uncharged owner that evicts the victim. */
-	MUST(pcpc_owner_set_batch(root, PCPC_BATCH_NONE) == 0);
-	for (i = 0; i < OTHERS; i++)
-		others[i] = make_owner(root, 0);
-	asked = 0;
-	victim_freed = false;
-	poison_begin(domain, on_freed);
-	actor_start(&worker);
-	actor_start(&sweeper);
-	actor_start(&charger);
-}
-
-static void close_stage(void)
-{
-	int i;
-
-	actor_end(&worker);
-	actor_end(&sweeper);
-	actor_end(&charger);
-	for (i = 0; i < OTHERS; i++)
-		MUST(pcpc_owner_destroy(others[i]) == 0);
-	pcpc_domain_poll(domain);
-	if (pcpc_owner_events(root, PCPC_EVENT_UNDERFLOW))
-		violation("an underflow");
-	if (domain->nr_owners != 1)
-		violation("%" PRIu32 " owners are left", domain->nr_owners);
-	poison_end();
-	if (pcpc_domain_destroy(domain) != 0)
-		violation("the domain is busy");
-}
-
-#define OTHER_UNITS 50
-
-static void charge_others(void)
-{
-	int i;
-
-	for (i = 0; i < OTHERS; i++)
-		MUST(pcpc_charge(others[i], OTHER_UNITS) == 0);
-}
-
-/* Until it was the victim that had to go; twice as many as a stock has slots take turns. */
-static void evict_victim(void)
-{
-	int i, round;
-
-	late = twin == LATE_SECTION;
-	for (round = 0; round < OTHER_UNITS; round++)
-		for (i = 0; i < OTHERS; i++)
-			pcpc_uncharge(others[i], 1);
-	late = false;
-}
 
 static void stock_delta(void)
 {
@@ -317,11 +43,6 @@ static void prepare_delta(void)
 	victim = make_owner(root, 0);
 	actor_run(&worker, charge_others);
 	actor_run(&worker, stock_delta);
-}
-
-static void go_on(struct actor *actor)
-{
-	sem_post(&actor->go_on);
 }
 
 /* Lets the sweeper go as far as it can while the worker stands, then both to their ends. */
@@ -421,6 +142,38 @@ static void evicted_before_drain(void)
 		violation("not freed in the end");
 }
 
+static void give_last_back(void)
+{
+	pcpc_uncharge(victim, 10);
+}
+
+/* The victim's last units come back, and are still in somebody's hands, when the grace period is
+ * over that was for the owners which were idle before. */
+static void idle_since_the_grace_period(void)
+{
+	struct pcpc_owner *idle = make_owner(root, 0);
+
+	victim = make_owner(root, 10);
+	MUST(pcpc_charge(victim, 10) == 0);
+	MUST(pcpc_charge(victim, 1) == -EDQUOT);
+	MUST(pcpc_owner_destroy(idle) == 0);
+	MUST(pcpc_owner_destroy(victim) == 0);
+	actor_begin(&sweeper, poll_domain, AFTER_GRACE);
+	wait_for(&sweeper.stopped);
+	actor_begin(&worker, give_last_back, BEFORE_RELIEVED);
+	wait_for(&worker.stopped);
+	if (twin == IDLE_SINCE)
+		books_of(victim)->was_idle = true;
+	go_on(&sweeper);
+	(void)actor_comes(&sweeper);
+	go_on(&worker);
+	actor_wait(&worker);
+	actor_wait(&sweeper);
+	pcpc_domain_poll(domain);
+	if (!victim_freed)
+		violation("not freed in the end");
+}
+
 /* Units come back late. */
 static void destroyed_with_units(void)
 {
@@ -453,7 +206,7 @@ static void stock_units(void)
 static void charge_the_rest(void)
 {
 	/* Not so long after the last drain that there would be another one first. */
-	(void)pcpc_due(&books_of(limited)->drained_at);
+	atomic_store(&books_of(limited)->drained_at, pcpc_now());
 	answer = pcpc_charge(wide, 999);
 }
 
@@ -531,6 +284,7 @@ static const struct {
 	{ "cleared while swept", cleared_while_swept, OUTSIDE_SECTION },
 	{ "stocked after the drain", stocked_after_drain, NO_LIVE_GRACE },
 	{ "evicted before the drain", evicted_before_drain, NO_IN_HAND_GRACE },
+	{ "idle since the grace period", idle_since_the_grace_period, IDLE_SINCE },
 	{ "destroyed with units", destroyed_with_units, USAGE_IGNORED },
 	{ "stocked while made sure", stocked_while_made_sure, NO_SURPLUS_GRACE },
 	{ "evicted while made sure", evicted_while_made_sure, NO_EVICTED_GRACE },
@@ -587,6 +341,7 @@ int main(int argc, char **argv)
 		return SKIPPED;
 	}
 	alarm(60);
+	poison_asan = !twin;
 	stand_on_one_cpu();
 	for (i = 0; i < nr_races; i++) {
 		if (twin && races[i].twin != twin)
