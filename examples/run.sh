@@ -14,7 +14,10 @@ meson compile -C "$build" >/dev/null
 echo "quickstart: alice uses her limit up; bob is within his, but the limit of both refuses him"
 "$build/examples/quickstart"
 echo
-echo "cache: the charge cache alone, with counters of the program's own; four million operations"
+echo "counters: the charge cache alone, with counters of the program's own; four million operations"
 "$build/examples/counters"
+echo
+echo "report: what tenants use, and who fills the limit that refuses one; also json, prometheus"
+"$build/examples/report"
 echo
 "$build/tests/bench/cache_bench" --short

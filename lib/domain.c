@@ -111,6 +111,7 @@ static int build_domain(struct pcpc_domain *domain, const struct pcpc_domain_con
 	domain->ids->used[0] = 1;
 	domain->highest_id = pcpc_id_take(domain->ids);
 	domain->nr_owners = 1;
+	domain->made = 1;
 	r = pcpc_long_name(config->name, &name);
 	if (r < 0)
 		return r;

@@ -188,6 +188,7 @@ static int add_owner(struct pcpc_owner *parent, const struct pcpc_owner_config *
 	link_child(parent, owner);
 	raise_batches(owner);
 	domain->nr_owners++;
+	books_of(owner)->born = domain->made++;
 	if (id > domain->highest_id)
 		domain->highest_id = id;
 	pcpc_owner_set_live(owner);
@@ -336,10 +337,11 @@ void *pcpc_owner_context(const struct pcpc_owner *owner)
 	return owner ? books_of(owner)->context : NULL;
 }
 
-/* The next one of a list of siblings that is live, with a reference. Under the tree mutex. */
-static struct pcpc_owner *live_from(struct pcpc_domain *domain, uint32_t id)
+/* The next one of a list of siblings that is live and that old, with a reference. Under the tree
+ * mutex. */
+static struct pcpc_owner *live_from(struct pcpc_domain *domain, uint32_t id, uint64_t born_before)
 {
-	while (id && owner_offline(owner_of(domain, id)))
+	while (id && (owner_offline(owner_of(domain, id)) || domain->books[id].born >= born_before))
 		id = domain->books[id].next;
 	return id ? pcpc_owner_get(owner_of(domain, id)) : NULL;
 }
@@ -352,12 +354,45 @@ static struct pcpc_owner *walk_on(struct pcpc_owner *owner, const struct pcpc_ow
 	struct pcpc_owner *level, *next;
 
 	pthread_mutex_lock(&domain->tree_mutex);
-	next = live_from(domain, books_of(owner)->first_child);
+	next = live_from(domain, books_of(owner)->first_child, UINT64_MAX);
 	for (level = owner; !next && level != top; level = level->parent)
-		next = live_from(domain, books_of(level)->next);
+		next = live_from(domain, books_of(level)->next, UINT64_MAX);
 	pthread_mutex_unlock(&domain->tree_mutex);
 	pcpc_owner_put(owner);
 	return next;
+}
+
+/*
+ * The first live child (after: NULL), or the next one after another, with a reference; that of the
+ * other, which keeps its place, is given up. Of those that were made when born_before owners had
+ * been made only: as new ones come first in their list, a walk meets none of them.
+ */
+struct pcpc_owner *pcpc_owner_child(struct pcpc_owner *parent, struct pcpc_owner *after,
+				    uint64_t born_before)
+{
+	struct pcpc_domain *domain = parent->domain;
+	struct pcpc_owner *child;
+
+	pthread_mutex_lock(&domain->tree_mutex);
+	child = live_from(domain, after ? books_of(after)->next : books_of(parent)->first_child,
+			  born_before);
+	pthread_mutex_unlock(&domain->tree_mutex);
+	pcpc_owner_put(after);
+	return child;
+}
+
+/* The live owner of an id, with a reference; or NULL. */
+struct pcpc_owner *pcpc_owner_find(struct pcpc_domain *domain, uint32_t id)
+{
+	struct pcpc_owner *owner = NULL;
+
+	if (!pcpc_owner_valid(id))
+		return NULL;
+	pthread_mutex_lock(&domain->tree_mutex);
+	if (atomic_load_explicit(&domain->books[id].state, memory_order_relaxed) == OWNER_LIVE)
+		owner = pcpc_owner_get(owner_of(domain, id));
+	pthread_mutex_unlock(&domain->tree_mutex);
+	return owner;
 }
 
 void pcpc_owner_walk(struct pcpc_owner *owner, pcpc_visit_fn *visit, void *context)

@@ -106,6 +106,8 @@ struct pcpc_books {
 		previous; /* ids, siblings; offline ones too until they are freed */
 	uint32_t next_offline;
 	bool was_idle; /* before a sweep's last grace period */
+
+	uint64_t born; /* how many owners the domain had made before; constant */
 };
 
 _Static_assert(PCPC_NR_EVENTS <= 8, "bits of marks");
@@ -168,6 +170,7 @@ struct pcpc_domain {
 	uint32_t sweeping;	     /* the offline owners that a sweep has in hand; likewise */
 	uint32_t nr_owners;	     /* under the tree mutex */
 	_Atomic uint32_t highest_id; /* written under the tree mutex */
+	uint64_t made;		     /* owners, ever; under the tree mutex */
 
 	struct pcpc_domain *next; /* under the list mutex of fork.c */
 };
@@ -303,6 +306,9 @@ void pcpc_owner_init(struct pcpc_domain *domain, uint32_t id, struct pcpc_owner 
 		     const struct pcpc_owner_config *config, struct pcpc_long_name *name);
 void pcpc_owner_set_live(struct pcpc_owner *owner);
 void pcpc_owner_unlink(struct pcpc_owner *child); /* under the tree mutex */
+struct pcpc_owner *pcpc_owner_child(struct pcpc_owner *parent, struct pcpc_owner *after,
+				    uint64_t born_before);
+struct pcpc_owner *pcpc_owner_find(struct pcpc_domain *domain, uint32_t id);
 
 /* sweep.c */
 void pcpc_sweep(struct pcpc_domain *domain);

@@ -6,6 +6,7 @@
  * counters in batches and kept in per-CPU stocks, several owners to a cache line; most operations
  * touch nothing but the stock of their CPU.
  *
+ *	observe.h reports on domains and refusals; figures of a domain
  *	charge.h  charging and uncharging owners, waiting, transfer, the owner a thread works for
  *	owner.h   domains, and their trees of owners: limits, reclaim, events, figures
  *	stat.h    statistics of owners: items without limits, by owner and for all below it
@@ -20,7 +21,8 @@
  *	                            NOWAIT  may wait  wait  mutex  poll     domain   fork  figures
  *	in a signal handler (1)     yes     NO        NO    NO     NO       NO       -     yes
  *	in reclaim or notify        yes     yes       NO    yes    later    (2)      yes   yes
- *	in visit of a walk          yes     yes       yes   yes    yes      (2)      yes   yes
+ *	in visit of a walk, or      yes     yes       yes   yes    yes      (2)      yes   yes
+ *	    write of a report
  *	in a read-side section (3)  yes     (4)       (4)   yes    nothing  (5)      NO    yes
  *	in a fork handler (1)       yes     NO        NO    NO     NO       NO       NO    yes
  *	in settle() of a cache (1)  yes     NO        NO    NO     NO       NO       NO    yes
@@ -34,15 +36,16 @@
  *	          pcpc_owner_destroy(), pcpc_owner_walk(), the other pcpc_owner_set_...(),
  *	          pcpc_owner_reset_peak(), pcpc_owner_stocked(), pcpc_owner_usage_exact();
  *	          pcpc_stat_read(), pcpc_stat_read_node(), pcpc_stat_read_exact() (6),
- *	          pcpc_stat_flush()
+ *	          pcpc_stat_flush(); pcpc_domain_report() and the other reports of observe.h,
+ *	          pcpc_domain_get_stats()
  *	poll      pcpc_domain_poll()
  *	domain    pcpc_domain_create(), pcpc_domain_destroy()
  *	figures   what owner.h calls signal-safe, pcpc_active(), pcpc_set_active();
  *	          pcpc_stat_read_local(), pcpc_stat_needs_flush(), pcpc_stat_updates()
  *
  *	(1) The thread is registered with liburcu-bp: see pcpc_thread_register().
- *	(2) Yes; but a domain cannot be destroyed by its own callbacks (-EDEADLK), and must not be
- *	    by a visit of one of its owners.
+ *	(2) Yes; but a domain cannot be destroyed by its own callbacks (-EDEADLK) or by write of
+ *	    its own report (-EBUSY), and must not be by a visit of one of its owners.
  *	(3) Of liburcu-bp, by the program. pcpc_cache_create() and pcpc_cache_destroy() must not
  *	    be called there either, once there are domains.
  *	(4) Yes; but where it would have to wait for a grace period the answer is -EAGAIN.
@@ -72,5 +75,6 @@
 #include <pcpcharge/owner.h>
 #include <pcpcharge/charge.h>
 #include <pcpcharge/stat.h>
+#include <pcpcharge/observe.h>
 
 #endif

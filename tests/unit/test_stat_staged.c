@@ -17,14 +17,20 @@ int __wrap_pcpc_cache_drain(struct pcpc_cache *cache, pcpc_match_fn *match, pcpc
 
 /* Called when the stat stocks have been drained. */
 static void (*_Atomic when_drained)(void);
+static bool refused; /* membarrier, for the drains of these stocks */
 
 int __wrap_pcpc_cache_drain(struct pcpc_cache *cache, pcpc_match_fn *match, pcpc_settle_fn *settle,
 			    void *context)
 {
-	int r = __real_pcpc_cache_drain(cache, match, settle, context);
 	void (*hook)(void) = atomic_load(&when_drained);
+	int r;
 
-	if (hook && domain && cache == domain->stats.cache)
+	if (!domain || cache != domain->stats.cache)
+		return __real_pcpc_cache_drain(cache, match, settle, context);
+	if (refused)
+		return -EPERM;
+	r = __real_pcpc_cache_drain(cache, match, settle, context);
+	if (hook)
 		hook();
 	return r;
 }
@@ -305,6 +311,13 @@ static void total_is(struct pcpc_owner *owner, int64_t expected, const int *at)
 		      expected);
 }
 
+static void counter_is_0(struct pcpc_owner *owner, const int *at)
+{
+	ck_assert_msg(updates_of(owner) == 0,
+		      "%s, steps %d %d %d %d: flushed, and the counter of depth %u is %" PRIu64,
+		      scene->name, at[0], at[1], at[2], at[3], owner->depth, updates_of(owner));
+}
+
 static void check_scene(const int *at)
 {
 	level_is_announced(leaf, sum_leaf, at);
@@ -315,6 +328,9 @@ static void check_scene(const int *at)
 	total_is(sibling, sum_sibling, at);
 	total_is(mid, sum_leaf + sum_sibling, at);
 	total_is(root, sum_leaf + sum_sibling, at);
+	counter_is_0(leaf, at);
+	counter_is_0(mid, at);
+	counter_is_0(root, at);
 }
 
 /* at: steps of the updater, the flusher, the updater again, the flusher again; then both to their
@@ -464,6 +480,35 @@ START_TEST(a_hit_that_a_sweep_overtakes_is_not_lost)
 }
 END_TEST
 
+/* -- drains that are refused -- */
+
+/* stat.h: "Where membarrier is refused, what is in slots is missing": and nothing else, no owner is
+ * freed that may have something there, and all of it comes as soon as it can. */
+START_TEST(where_drains_are_refused_nothing_is_lost)
+{
+	uint32_t id;
+
+	if (!open_tree(_i))
+		return;
+	id = pcpc_owner_id(leaf);
+	add(leaf, 1, 5);
+	add(leaf, 1, 100);
+	add(sibling, 1, 7);
+	refused = true;
+	ck_assert_int_eq(exactly(mid, 1), 100);
+	pass(AGE + 1);
+	ck_assert_int_eq(pcpc_stat_read(root, 1), 100);
+	ck_assert_int_eq(pcpc_owner_destroy(leaf), 0);
+	pcpc_domain_poll(domain);
+	ck_assert_uint_eq(atomic_load(&domain->books[id].state), OWNER_OFFLINE);
+	ck_assert_int_eq(exactly(root, 1), 100);
+	refused = false;
+	pcpc_domain_poll(domain);
+	ck_assert_uint_eq(atomic_load(&domain->books[id].state), OWNER_FREE);
+	ck_assert_int_eq(exactly(root, 1), 112);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("stat staged");
@@ -475,5 +520,6 @@ int main(void)
 	by_each_engine(tests, updates_during_a_flush_are_seen_by_the_next);
 	by_each_engine(tests, every_interleaving_of_an_update_and_a_flush);
 	by_each_engine(tests, a_hit_that_a_sweep_overtakes_is_not_lost);
+	by_each_engine(tests, where_drains_are_refused_nothing_is_lost);
 	return unit_run(suite);
 }
