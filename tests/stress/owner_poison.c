@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "owner_stress.h"
+#include "stat_private.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define POISON_ASAN 1
@@ -44,6 +45,17 @@ static void (*when_freed)(struct pcpc_owner *owner);
 static unsigned char freed[NR_IDS];
 static uint64_t was[NR_IDS][HOT_WORDS]; /* hot lines of those that were freed */
 
+/* What the domain keeps for an owner's statistics, in words; perhaps none. */
+static raw_word *block_of(uint32_t id)
+{
+	return (raw_word *)(watched->stats.blocks + id * watched->stats.block_size);
+}
+
+static size_t block_words(void)
+{
+	return watched->stats.cache ? watched->stats.block_size / sizeof(raw_word) : 0;
+}
+
 /* The state is read of owners that are free, too. */
 static void set_readable(uint32_t id, bool readable)
 {
@@ -53,61 +65,94 @@ static void set_readable(uint32_t id, bool readable)
 	if (readable) {
 		ASAN_UNPOISON_MEMORY_REGION(books, sizeof(struct pcpc_books));
 		ASAN_UNPOISON_MEMORY_REGION(&watched->owners[id], sizeof(struct pcpc_owner));
+		ASAN_UNPOISON_MEMORY_REGION(block_of(id), block_words() * sizeof(raw_word));
 	} else if (poison_asan) {
 		ASAN_POISON_MEMORY_REGION(books, begin);
 		ASAN_POISON_MEMORY_REGION(books + end, sizeof(struct pcpc_books) - end);
 		ASAN_POISON_MEMORY_REGION(&watched->owners[id], sizeof(struct pcpc_owner));
+		ASAN_POISON_MEMORY_REGION(block_of(id), block_words() * sizeof(raw_word));
+	}
+}
+
+/* G14, in the stocks of charges or in those of statistics. */
+static void check_slots(const struct pcpc_cache *cache, uint32_t id)
+{
+	uint32_t index, stock, stocks, slot;
+	pcpc_word word;
+
+	for (index = 0; index < cache->nr_indices; index++) {
+		stocks = pcpc_stocks_to_scan(cache, index);
+		for (stock = 0; stock < stocks; stock++) {
+			for (slot = 0; slot < PCPC_STOCK_SLOTS; slot++) {
+				word = PCPC_LOAD(
+					pcpc_cache_line(cache,
+							(size_t)index * cache->stocks_per_cpu +
+								stock)
+						->slot[slot]);
+				if (pcpc_word_owner(word) == id)
+					violation("freed, and a slot is left: id %" PRIu32
+						  ", 0x%" PRIx64,
+						  id, (uint64_t)word);
+			}
+		}
 	}
 }
 
 static void check_left(uint32_t id)
 {
 	struct pcpc_books *books = &watched->books[id];
-	uint32_t index, slot;
-	pcpc_word word;
 
 	if (atomic_load(&books->usage) || atomic_load(&books->refs))
 		violation("freed with %" PRIu64 " units and %" PRIu32 " references: id %" PRIu32,
 			  atomic_load(&books->usage), atomic_load(&books->refs), id);
-	for (index = 0; index < watched->cache->nr_indices; index++) {
-		for (slot = 0; slot < PCPC_STOCK_SLOTS; slot++) {
-			word = PCPC_LOAD(pcpc_cache_stock(watched->cache, index, id)->slot[slot]);
-			if (pcpc_word_owner(word) == id)
-				violation("freed, and a slot is left (G14): id %" PRIu32
-					  ", %" PRIu32 " units, delta %" PRId32,
-					  id, pcpc_word_count(word), pcpc_word_delta(word));
+	check_slots(watched->cache, id);
+	if (watched->stats.cache)
+		check_slots(watched->stats.cache, id);
+}
+
+static void check_words(const raw_word *words, size_t nr_words, size_t but, uint32_t id,
+			const char *what)
+{
+	size_t i;
+
+	for (i = 0; i < nr_words; i++) {
+		if (i != but && PCPC_LOAD(words[i]) != PATTERN) {
+			violation("freed, and written to: id %" PRIu32 ", byte %zu of its %s", id,
+				  i * sizeof(raw_word), what);
+			break;
 		}
 	}
 }
 
 static void check_untouched(uint32_t id)
 {
-	const raw_word *books = (const raw_word *)&watched->books[id];
 	const raw_word *hot = (const raw_word *)&watched->owners[id];
 	size_t i;
 
-	for (i = 0; i < BOOKS_WORDS; i++) {
-		if (i != STATE_WORD && PCPC_LOAD(books[i]) != PATTERN) {
-			violation("freed, and written to: id %" PRIu32 ", byte %zu of its books",
-				  id, i * sizeof(raw_word));
-			break;
-		}
-	}
+	check_words((raw_word *)&watched->books[id], BOOKS_WORDS, STATE_WORD, id, "books");
+	check_words(block_of(id), block_words(), SIZE_MAX, id, "statistics");
 	for (i = 0; i < HOT_WORDS; i++)
 		if (PCPC_LOAD(hot[i]) != was[id][i])
 			violation("freed, and written to: id %" PRIu32 ", byte %zu of its hot line",
 				  id, i * sizeof(raw_word));
 }
 
+static void fill_words(raw_word *words, size_t nr_words, size_t but)
+{
+	size_t i;
+
+	for (i = 0; i < nr_words; i++)
+		if (i != but)
+			PCPC_STORE(words[i], PATTERN);
+}
+
 static void poison(uint32_t id)
 {
-	raw_word *books = (raw_word *)&watched->books[id];
 	const raw_word *hot = (const raw_word *)&watched->owners[id];
 	size_t i;
 
-	for (i = 0; i < BOOKS_WORDS; i++)
-		if (i != STATE_WORD)
-			PCPC_STORE(books[i], PATTERN);
+	fill_words((raw_word *)&watched->books[id], BOOKS_WORDS, STATE_WORD);
+	fill_words(block_of(id), block_words(), SIZE_MAX);
 	for (i = 0; i < HOT_WORDS; i++)
 		was[id][i] = PCPC_LOAD(hot[i]);
 	freed[id] = 1;

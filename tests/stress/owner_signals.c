@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 
 static const char *const doing_names[DOINGS] = {
-	"charges",	"uncharges",	  "transfers", "drains", "polls",    "creations",
-	"destructions", "changes of max", "waits",     "forks",	 "the rest",
+	"charges",	  "uncharges", "transfers", "drains", "polls", "creations", "destructions",
+	"changes of max", "waits",     "updates",   "reads",  "forks", "the rest",
 };
 
 static struct options options = { .threads = 2, .seconds = 2 };
@@ -52,7 +52,7 @@ static void charge(struct books *books, int which)
 		r = pcpc_charge_flags(owner[which], count, flags[below(&books->random, 6)], NULL);
 	if (r == 0) {
 		books->held[which] += count;
-		books->asked[which] += stat ? delta : 0;
+		books->moved[0][which] += stat ? delta : 0;
 	} else if (r == -EDQUOT || r == -EAGAIN) {
 		/* Or nothing would ever fit. */
 		pcpc_uncharge(owner[which], books->held[which]);
@@ -72,6 +72,15 @@ static void uncharge(struct books *books, int which)
 		count = 1 + below(&books->random, count);
 	books->held[which] -= count;
 	pcpc_uncharge(owner[which], count);
+}
+
+static void update(struct books *books, int which)
+{
+	int64_t delta = (int64_t)below(&books->random, 61) - 20;
+	uint32_t item = (uint32_t)below(&books->random, NR_ITEMS);
+
+	books->moved[item][which] += delta;
+	pcpc_stat_add(owner[which], item, delta);
 }
 
 static void transfer(struct books *books, int from, int to)
@@ -124,6 +133,8 @@ static void manage(struct books *books, int which)
 	case 0:
 		self->doing = DRAINING;
 		(void)pcpc_owner_drain(owner[which]);
+		self->doing = READING;
+		(void)pcpc_stat_read_exact(owner[which], (uint32_t)below(&books->random, NR_ITEMS));
 		break;
 	case 1:
 		self->doing = POLLING;
@@ -161,18 +172,21 @@ static void step(struct books *books)
 	int which = (int)below(&books->random, NR_OWNERS);
 	uint64_t what = below(&books->random, 1000);
 
-	self->doing = what < 2	   ? ELSE
-		      : what < 10  ? TRANSFERRING
-		      : what < 530 ? CHARGING
-				   : UNCHARGING;
-	if (what < self->manages)
+	if (what < self->manages) {
 		manage(books, which);
-	else if (what < 60)
+	} else if (what < 60) {
+		self->doing = TRANSFERRING;
 		transfer(books, which, (int)below(&books->random, NR_OWNERS));
-	else if (what < 530)
+	} else if (what < 150) {
+		self->doing = UPDATING;
+		update(books, which);
+	} else if (what < 580) {
+		self->doing = CHARGING;
 		charge(books, which);
-	else
+	} else {
+		self->doing = UNCHARGING;
 		uncharge(books, which);
+	}
 	self->doing = ELSE;
 	self->operations++;
 }
@@ -267,28 +281,47 @@ static void *run(void *thread)
 
 /* -- the end -- */
 
+/* What all flows of control hold in a subtree, or have moved an item by. */
+static uint64_t all_held(int top)
+{
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < options.threads; i++)
+		sum += held_below(&threads[i], top);
+	return sum;
+}
+
+static int64_t all_moved(int top, uint32_t item)
+{
+	uint32_t i, level;
+	int64_t sum = 0;
+	int which;
+
+	for (i = 0; i < options.threads; i++)
+		for (level = 0; level < LEVELS; level++)
+			for (which = 0; which < NR_OWNERS; which++)
+				if (is_below(which, top))
+					sum += threads[i].books[level].moved[item][which];
+	return sum;
+}
+
 static void check_books(void)
 {
-	uint64_t held, level;
-	int64_t asked;
-	uint32_t i;
+	uint32_t item;
 	int which;
 
 	(void)pcpc_owner_drain(owner[5]);
 	for (which = 0; which < NR_OWNERS; which++) {
-		held = 0;
-		asked = 0;
-		for (i = 0; i < options.threads; i++) {
-			held += held_below(&threads[i], which);
-			for (level = 0; level < LEVELS; level++)
-				asked += threads[i].books[level].asked[which];
-		}
-		if (pcpc_owner_usage(owner[which]) != held)
+		if (pcpc_owner_usage(owner[which]) != all_held(which))
 			violation("owner %d: usage %" PRIu64 ", held %" PRIu64, which,
-				  pcpc_owner_usage(owner[which]), held);
-		if (atomic_load(&books_of(owner[which])->coupled) != asked)
-			violation("owner %d: deltas of %" PRId64 ", asked for %" PRId64, which,
-				  atomic_load(&books_of(owner[which])->coupled), asked);
+				  pcpc_owner_usage(owner[which]), all_held(which));
+		for (item = 0; item < NR_ITEMS; item++)
+			if (pcpc_stat_read_exact(owner[which], item) != all_moved(which, item))
+				violation("owner %d: item %" PRIu32 " is %" PRId64
+					  ", moved by %" PRId64,
+					  which, item, pcpc_stat_read_exact(owner[which], item),
+					  all_moved(which, item));
 	}
 }
 
@@ -380,8 +413,11 @@ static struct pcpc_owner *make_owner(struct pcpc_owner *parent, uint64_t max)
 
 static int open_domain(void)
 {
+	static const struct pcpc_item items[NR_ITEMS] = { { "moved", "units" }, { "other", "" } };
 	const struct pcpc_domain_config config = {
 		.size = sizeof(config),
+		.items = items,
+		.nr_items = NR_ITEMS,
 		.batch = 32,
 		.delta_batch = 40,
 		.stocks_per_cpu = 1,

@@ -6,11 +6,14 @@
 #ifndef OWNER_SIGNALS_H
 #define OWNER_SIGNALS_H
 
+#include <pcpcharge/stat.h>
+
 #include "owner_stress.h"
 
 #include <signal.h>
 
 #define NR_OWNERS 6
+#define NR_ITEMS 2 /* charges move the first */
 #define NR_YOUNG 4
 #define MAX_THREADS 16
 #define LEVELS 3
@@ -34,6 +37,8 @@ enum doing {
 	DESTROYING,
 	SETTING_MAX,
 	WAITING,
+	UPDATING,
+	READING,
 	FORKING,
 	ELSE,
 	DOINGS
@@ -42,7 +47,7 @@ enum doing {
 struct books {
 	uint64_t random;
 	uint64_t held[NR_OWNERS];
-	int64_t asked[NR_OWNERS];
+	int64_t moved[NR_ITEMS][NR_OWNERS];
 	struct young young[NR_YOUNG];
 	uint64_t runs;
 };

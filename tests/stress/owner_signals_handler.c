@@ -39,11 +39,20 @@ static void uncharge_in_handler(struct books *books, int which)
 		count = 1 + below(&books->random, count);
 	books->held[which] -= count;
 	if (below(&books->random, 2)) {
-		books->asked[which] += delta;
+		books->moved[0][which] += delta;
 		pcpc_uncharge_stat(owner[which], count, delta);
 	} else {
 		pcpc_uncharge(owner[which], count);
 	}
+}
+
+static void update_in_handler(struct books *books, int which)
+{
+	int64_t delta = (int64_t)below(&books->random, 61) - 20;
+	uint32_t item = (uint32_t)below(&books->random, NR_ITEMS);
+
+	books->moved[item][which] += delta;
+	pcpc_stat_add(owner[which], item, delta);
 }
 
 /* One that may be going offline just now, and is freed when nothing of it is held any more. */
@@ -72,6 +81,7 @@ static void read_in_handler(int which)
 
 	(void)pcpc_owner_usage(owner[which]);
 	(void)pcpc_owner_peak(owner[which]);
+	(void)pcpc_stat_read_local(owner[which], 0);
 	pcpc_owner_put(pcpc_owner_get(owner[which]));
 	if (pcpc_active(domain) != owner[which])
 		violation("another owner is active than was set");
@@ -101,6 +111,7 @@ static void handle(int number)
 		if (below(&books->random, 2))
 			uncharge_in_handler(books, (int)below(&books->random, NR_OWNERS));
 	}
+	update_in_handler(books, which);
 	use_young(books, young);
 	if (below(&books->random, 4) == 0)
 		read_in_handler(which);

@@ -19,23 +19,15 @@ static const struct {
 	const char *name;
 	uint64_t least; /* else the run has proved nothing */
 } count_info[COUNTS] = {
-	[CHARGES] = { "charges", 1000 },
-	[UNCHARGES] = { "uncharges", 1000 },
-	[REFUSALS] = { "refusals", 20 },
-	[UNSURE] = { "unsure", 20 },
-	[SHUT] = { "of offline owners", 1 },
-	[TIMED_OUT] = { "timed out", 1 },
-	[FORCED] = { "forced", 20 },
-	[TRANSFERS] = { "transfers", 20 },
-	[WAITS] = { "waits", 10 },
-	[CREATED] = { "created", 20 },
-	[DESTROYED] = { "destroyed", 20 },
-	[DRAINS] = { "drains", 5 },
-	[POLLS] = { "polls", 20 },
-	[RECLAIMS] = { "reclaims", 5 },
-	[MAXES] = { "limits set", 5 },
-	[WALKS] = { "walks", 5 },
-	[FORKS] = { "forks", 0 },
+	[CHARGES] = { "charges", 1000 },     [UNCHARGES] = { "uncharges", 1000 },
+	[REFUSALS] = { "refusals", 20 },     [UNSURE] = { "unsure", 5 },
+	[SHUT] = { "of offline owners", 1 }, [TIMED_OUT] = { "timed out", 1 },
+	[FORCED] = { "forced", 20 },	     [TRANSFERS] = { "transfers", 20 },
+	[WAITS] = { "waits", 10 },	     [CREATED] = { "created", 20 },
+	[DESTROYED] = { "destroyed", 20 },   [DRAINS] = { "drains", 5 },
+	[POLLS] = { "polls", 20 },	     [RECLAIMS] = { "reclaims", 5 },
+	[MAXES] = { "limits set", 5 },	     [WALKS] = { "walks", 5 },
+	[UPDATES] = { "updates", 0 },	     [FORKS] = { "forks", 0 },
 };
 
 static uint64_t count_of(int what)
@@ -70,6 +62,7 @@ static int missing(void)
 static int open_domain(uint64_t *random)
 {
 	static const uint32_t batch[] = { 1, 8, 64, 1000 };
+	static const struct pcpc_item items[NR_ITEMS] = { { "moved", "units" }, { "other", "" } };
 	struct pcpc_domain_config config = {
 		.size = sizeof(config),
 		.name = "storm",
@@ -80,6 +73,12 @@ static int open_domain(uint64_t *random)
 		.index = PCPC_INDEX_CPU,
 	};
 
+	storm.has_items = below(random, 4) > 0;
+	if (storm.has_items) {
+		config.items = items;
+		config.nr_items = NR_ITEMS;
+		config.nr_nodes = (uint32_t)below(random, 3);
+	}
 	return pcpc_domain_create(&config, &storm.domain);
 }
 
@@ -214,10 +213,11 @@ int main(int argc, char **argv)
 	MUST(r == 0);
 	tree_begin(&random);
 	printf("owner_storm: engine %s, batch %" PRIu32 ", delta batch %" PRIu32 ", %" PRIu32
-	       " stocks a CPU, %" PRIu32 " threads, shares of %" PRIu64 ", --seed %" PRIu64 "\n",
+	       " stocks a CPU, %" PRIu32 " items, %" PRIu32 " threads, shares of %" PRIu64
+	       ", --seed %" PRIu64 "\n",
 	       engine_name(storm.options.engine), storm.domain->batch, storm.domain->delta_batch,
-	       storm.domain->cache->stocks_per_cpu, storm.options.threads, storm.fair_share,
-	       storm.options.seed);
+	       storm.domain->cache->stocks_per_cpu, storm.domain->stats.nr_keys,
+	       storm.options.threads, storm.fair_share, storm.options.seed);
 	poison_begin(storm.domain, check_freed);
 	start(&random);
 	rounds = run(&random);

@@ -17,11 +17,13 @@
 #define OWNER_STORM_H
 
 #include "owner_stress.h"
+#include "stat_private.h"
 
 #define NR_PLACES 48
 #define NR_HOLDINGS 24
 #define NR_MAIL 16
 #define DEEPEST 5
+#define NR_ITEMS 2 /* charges move the first */
 #define MAX_THREADS 64
 
 /*
@@ -42,7 +44,7 @@ struct node {
 	_Atomic uint64_t highest_max; /* that it ever had; 0: none that can be told */
 	_Atomic uint32_t maxes;	      /* how often it was changed */
 	_Atomic bool forced;	      /* so it may be above */
-	_Atomic int64_t asked;	      /* the sum of deltas, for this owner alone */
+	_Atomic int64_t own[NR_ITEMS], sum[NR_ITEMS]; /* of deltas: this owner's, the subtree's */
 };
 
 #define HELD_CHANGE (UINT64_C(1) << 40)
@@ -79,6 +81,7 @@ enum count {
 	RECLAIMS,
 	MAXES,
 	WALKS,
+	UPDATES,
 	FORKS,
 	COUNTS
 };
@@ -105,7 +108,8 @@ struct storm {
 	_Atomic bool paused, finished;
 	_Atomic uint64_t told, freed;
 	_Atomic uint32_t forks;
-	bool is_child; /* a process where other threads' calls never end */
+	bool has_items; /* else charge deltas move a number that only the owner has */
+	bool is_child;	/* a process where other threads' calls never end */
 };
 
 extern struct storm storm;
@@ -116,6 +120,7 @@ struct node *node_new(struct node *parent);
 struct node *node_get(struct node *node);
 void node_put(struct node *node);
 void account(struct node *node, const struct node *top, uint64_t units, bool more);
+void account_item(struct node *node, uint32_t item, int64_t delta);
 const struct node *common_top(const struct node *one, const struct node *other);
 bool within(const struct node *node, const struct node *top);
 struct node *place_take(uint64_t *random);
@@ -142,6 +147,7 @@ void count_event(struct pcpc_owner *owner, enum pcpc_event event, void *context)
 
 /* owner_storm_manage.c */
 void storm_manage(struct thread *self);
+void storm_update(struct thread *self);
 void storm_move(struct thread *self);
 
 /* owner_storm_fork.c */

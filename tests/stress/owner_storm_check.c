@@ -30,21 +30,40 @@ void check_node(struct node *node)
 		check_moment(node);
 }
 
+/* All of an item is applied and flushed (G10). */
+static void check_applied(const struct node *node, uint32_t item, const char *when)
+{
+	const struct pcpc_total *totals = totals_of(node->owner);
+	int64_t local = pcpc_stat_read_local(node->owner, item), total = 0;
+	uint32_t i;
+
+	for (i = 0; i < storm.domain->nr_nodes; i++)
+		total += atomic_load(&totals[i * NR_ITEMS + item].total);
+	if (local != atomic_load(&node->own[item]) || total != atomic_load(&node->sum[item]))
+		violation("%s: item %" PRIu32 ", local %" PRId64 " of %" PRId64 ", total %" PRId64
+			  " of %" PRId64 ": depth %" PRIu32,
+			  when, item, local, atomic_load(&node->own[item]), total,
+			  atomic_load(&node->sum[item]), node->depth);
+}
+
 /* Called by the sweep that frees it, under the tree mutex. Nobody has it any more, and so nothing
  * can change. */
 void check_freed(struct pcpc_owner *owner)
 {
 	struct pcpc_books *books = books_of(owner);
 	struct node *node = books->context;
+	uint32_t item;
 
 	if (storm.is_child)
 		return;
 	if (atomic_load(&node->held) & HELD_MASK)
 		violation("freed while %" PRIu64 " are held: depth %" PRIu32,
 			  atomic_load(&node->held) & HELD_MASK, node->depth);
-	if (atomic_load(&books->coupled) != atomic_load(&node->asked))
+	if (!storm.has_items && atomic_load(&books->coupled) != atomic_load(&node->own[0]))
 		violation("freed with deltas of %" PRId64 ", asked for %" PRId64 ": depth %" PRIu32,
-			  atomic_load(&books->coupled), atomic_load(&node->asked), node->depth);
+			  atomic_load(&books->coupled), atomic_load(&node->own[0]), node->depth);
+	for (item = 0; item < NR_ITEMS && storm.has_items; item++)
+		check_applied(node, item, "freed");
 	atomic_fetch_add_explicit(&storm.freed, 1, memory_order_relaxed);
 	node_put(node);
 }
@@ -91,9 +110,10 @@ static void check_balance(struct node *node)
 	if (pcpc_owner_usage_exact(node->owner) != held)
 		violation("exact usage %" PRIu64 ", held %" PRIu64,
 			  pcpc_owner_usage_exact(node->owner), held);
-	if (atomic_load(&books->coupled) + own_delta != atomic_load(&node->asked))
+	if (!storm.has_items &&
+	    atomic_load(&books->coupled) + own_delta != atomic_load(&node->own[0]))
 		violation("deltas of %" PRId64 " + %" PRId64 " in slots, asked for %" PRId64,
-			  atomic_load(&books->coupled), own_delta, atomic_load(&node->asked));
+			  atomic_load(&books->coupled), own_delta, atomic_load(&node->own[0]));
 	if (atomic_load(&books->cap) & CAP_PINS)
 		violation("a cap is pinned, and nobody is in a call");
 	/* "exact": nothing of the subtree is stocked */
@@ -101,10 +121,28 @@ static void check_balance(struct node *node)
 		violation("exact, and %" PRIu64 " stocked: depth %" PRIu32, stocked, node->depth);
 }
 
-void check_books(void)
+/* Likewise. A read of the root drains the slots of all, and flushes all. */
+static void check_items(void)
 {
+	uint32_t item;
 	int i;
 
+	for (item = 0; item < NR_ITEMS && storm.has_items; item++) {
+		(void)pcpc_stat_read_exact(storm.root->owner, item);
+		for (i = 0; i < NR_PLACES; i++)
+			if (storm.place[i].node)
+				check_applied(storm.place[i].node, item, "at rest");
+	}
+}
+
+void check_books(void)
+{
+	static uint32_t times;
+	int i;
+
+	/* Not each time, for it empties the slots. */
+	if (++times % 4 == 0)
+		check_items();
 	for (i = 0; i < NR_PLACES; i++)
 		if (storm.place[i].node)
 			check_balance(storm.place[i].node);
@@ -117,6 +155,7 @@ void check_end(void)
 	(void)pcpc_owner_drain(storm.root->owner);
 	pcpc_domain_poll(storm.domain);
 	check_balance(storm.root);
+	check_items();
 	if (pcpc_owner_usage(storm.root->owner))
 		violation("usage of the root is %" PRIu64 " at the end",
 			  pcpc_owner_usage(storm.root->owner));

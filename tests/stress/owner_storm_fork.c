@@ -63,6 +63,11 @@ static void use_own_tree(struct thread *self)
 	if (!self->reclaiming)
 		IN_CHILD(pcpc_charge_wait(one, 1, 1000) == -ETIMEDOUT);
 	IN_CHILD(pcpc_charge(one, 1) == -EDQUOT);
+	if (storm.has_items) {
+		pcpc_stat_add(one, 1, 5);
+		pcpc_stat_add(other, 1, -2000);
+		IN_CHILD(pcpc_stat_read_exact(limited, 1) == -1995);
+	}
 	IN_CHILD(pcpc_transfer(other, one, 7) == 0);
 	IN_CHILD(pcpc_owner_set_max(limited, 10) == 0);
 	pcpc_uncharge(other, 990);

@@ -59,7 +59,7 @@ void give_back(struct thread *self, struct holding *holding, uint64_t units)
 	if (below(&self->random, 3) == 0)
 		delta = (int64_t)below(&self->random, 41) - 20;
 	account(node, NULL, units, false);
-	atomic_fetch_add(&node->asked, delta);
+	account_item(node, 0, delta);
 	holding->units -= units;
 	holding->in_use = true;
 	if (delta)

@@ -165,7 +165,7 @@ static void charge_node(struct thread *self, struct node *node)
 	holding->in_use = false;
 	self->counts[CHARGES]++;
 	if (r == 0) {
-		atomic_fetch_add(&node->asked, call.delta);
+		account_item(node, 0, call.delta);
 		hold(self, holding, node, call.units);
 	} else {
 		not_charged(self, &call, r);
@@ -272,6 +272,11 @@ static void step(struct thread *self)
 	case 4:
 	case 5:
 		storm_manage(self);
+		break;
+	case 11:
+	case 12:
+	case 13:
+		storm_update(self);
 		break;
 	case 6:
 	case 7:

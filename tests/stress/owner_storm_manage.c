@@ -15,12 +15,28 @@ static void raise_to(_Atomic uint64_t *highest, uint64_t value)
 		;
 }
 
+/* Where more is held than there may be, all the time, not even a stock may serve a charge. */
+static void charge_lowered(struct node *node, uint64_t max, uint32_t maxes)
+{
+	uint64_t held = atomic_load(&node->held);
+
+	if ((held & HELD_MASK) <= max ||
+	    pcpc_charge_flags(node->owner, 1, PCPC_NORECLAIM, NULL) != 0)
+		return;
+	if (atomic_load(&node->held) == held && !atomic_load(&node->forced) &&
+	    atomic_load(&node->maxes) == maxes)
+		violation("charged above max %" PRIu64 ", beside %" PRIu64 " held", max,
+			  held & HELD_MASK);
+	pcpc_uncharge(node->owner, 1);
+}
+
 /* G2: "after a lowering has returned, no charge that does not fit succeeds, stocks included". Usage
  * may go up for a moment, by a charge that had seen the old max and takes it back. */
 static void watch_lowered(struct node *node, uint64_t max, uint32_t maxes)
 {
 	uint64_t first = pcpc_owner_usage(node->owner), held;
 
+	charge_lowered(node, max, maxes);
 	sched_yield();
 	held = atomic_load(&node->held) & HELD_MASK;
 	if (held > max && held > first && !atomic_load(&node->forced) &&
@@ -67,6 +83,11 @@ static void read_all(struct thread *self, struct node *node)
 	    (exact > highest || peak > highest))
 		violation("exact usage %" PRIu64 ", peak %" PRIu64 ", never a max above %" PRIu64,
 			  exact, peak, highest);
+	(void)pcpc_stat_read(node->owner, (uint32_t)below(&self->random, NR_ITEMS));
+	if (below(&self->random, 8) == 0)
+		(void)pcpc_stat_read_exact(node->owner, (uint32_t)below(&self->random, NR_ITEMS));
+	else
+		pcpc_stat_flush(node->owner);
 	(void)pcpc_owner_stocked(node->owner);
 	(void)pcpc_owner_events(node->owner, (enum pcpc_event)below(&self->random, PCPC_NR_EVENTS));
 }
@@ -103,6 +124,23 @@ static void set_something(struct thread *self, struct node *node)
 	default:
 		read_all(self, node);
 	}
+}
+
+/* An update of an item, large ones at times; of the holder's owner after destroy too. */
+void storm_update(struct thread *self)
+{
+	int64_t delta = (int64_t)below(&self->random, below(&self->random, 4) ? 41 : 4001) - 20;
+	uint32_t item = (uint32_t)below(&self->random, NR_ITEMS);
+	struct holding *holding = some_holding(self);
+
+	if (!holding || !storm.has_items)
+		return;
+	account_item(holding->node, item, delta);
+	if (below(&self->random, 2))
+		pcpc_stat_add(holding->node->owner, item, delta);
+	else
+		pcpc_stat_add_node(holding->node->owner, storm.domain->nr_nodes - 1, item, delta);
+	self->counts[UPDATES]++;
 }
 
 void storm_manage(struct thread *self)

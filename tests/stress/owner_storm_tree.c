@@ -72,6 +72,14 @@ void account(struct node *node, const struct node *top, uint64_t units, bool mor
 		atomic_fetch_add(&node->held, HELD_CHANGE + (more ? units : -units));
 }
 
+/* After an update, or before one that may be the last. */
+void account_item(struct node *node, uint32_t item, int64_t delta)
+{
+	atomic_fetch_add(&node->own[item], delta);
+	for (; node; node = node->parent)
+		atomic_fetch_add(&node->sum[item], delta);
+}
+
 bool within(const struct node *node, const struct node *top)
 {
 	while (node && node != top)
