@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* report.c - tenants with statistics; who refuses, who fills the limit, and what all of them use. */
+/* report.c - tenants with statistics; who refuses, who fills the limit, and what all of them use.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

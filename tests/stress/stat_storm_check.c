@@ -2,19 +2,9 @@
 /*
  * stat_storm_check.c - the program's own books of owners, and what must be true: when an owner is
  * freed, when everything stands still, and at the end.
- *
- * Linked with --wrap=pcpc_stat_begin: what an owner had for statistics is filled with a pattern
- * when it is freed, and must still be so when the id is used again.
  */
 #define _GNU_SOURCE
 #include "stat_storm.h"
-
-#define PATTERN INT64_C(0x5a5a5a5a5a5a5a5a)
-
-void __real_pcpc_stat_begin(struct pcpc_owner *owner);
-void __wrap_pcpc_stat_begin(struct pcpc_owner *owner);
-
-static bool filled[NR_IDS];
 
 static int64_t local_of(const struct pcpc_owner *owner, uint32_t key)
 {
@@ -29,31 +19,6 @@ static int64_t total_of(const struct pcpc_owner *owner, uint32_t key)
 static int64_t plus(int64_t one, int64_t other)
 {
 	return (int64_t)((uint64_t)one + (uint64_t)other);
-}
-
-void __wrap_pcpc_stat_begin(struct pcpc_owner *owner)
-{
-	uint32_t key;
-
-	if (filled[owner->id]) {
-		filled[owner->id] = false;
-		for (key = 0; key < NR_KEYS; key++)
-			if (local_of(owner, key) != PATTERN || total_of(owner, key) != PATTERN)
-				violation("freed, and its statistics were written to: id %" PRIu32,
-					  owner->id);
-	}
-	__real_pcpc_stat_begin(owner);
-}
-
-static void fill(const struct pcpc_owner *owner)
-{
-	uint32_t key;
-
-	for (key = 0; key < NR_KEYS; key++) {
-		atomic_store(&applied_of(owner)->local[key], PATTERN);
-		atomic_store(&totals_of(owner)[key].total, PATTERN);
-	}
-	filled[owner->id] = true;
 }
 
 /* NULL: the parent is offline. With no parent: the root. */
@@ -93,8 +58,8 @@ static void forget(struct node *node)
 	pthread_mutex_unlock(&storm.nodes_lock);
 }
 
-/* What the slots of all CPUs have of one owner's key; -1: of any key. */
-static int64_t in_slots(uint32_t id, int key, uint32_t *ret_slots)
+/* What the slots of all CPUs have of one owner's key. */
+static int64_t in_slots(uint32_t id, uint32_t key)
 {
 	const struct pcpc_cache *cache = storm.domain->stats.cache;
 	size_t line, lines = (size_t)cache->nr_indices * cache->stocks_per_cpu;
@@ -102,15 +67,11 @@ static int64_t in_slots(uint32_t id, int key, uint32_t *ret_slots)
 	uint32_t slot;
 	pcpc_word word;
 
-	*ret_slots = 0;
 	for (line = 0; line < lines; line++) {
 		for (slot = 0; slot < PCPC_STOCK_SLOTS; slot++) {
 			word = PCPC_LOAD(pcpc_cache_line(cache, line)->slot[slot]);
-			if (word >> 44 != id ||
-			    (key >= 0 && (word >> 32 & 0xfff) != (unsigned int)key))
-				continue;
-			++*ret_slots;
-			sum += (int32_t)(uint32_t)word;
+			if (word >> 44 == id && (word >> 32 & 0xfff) == key)
+				sum += (int32_t)(uint32_t)word;
 		}
 	}
 	return sum;
@@ -134,11 +95,11 @@ static int64_t in_charge_slots(const struct pcpc_owner *owner)
 }
 
 /* Called by the sweep that frees it, under the tree mutex. Nobody has it any more, and so nothing
- * can change: all that was asked for is applied, and no slot is left. */
+ * can change: all that was asked for is applied. (Slots are looked at by owner_poison.c.) */
 void check_freed(struct pcpc_owner *owner)
 {
 	struct node *node = books_of(owner)->context;
-	uint32_t key, slots;
+	uint32_t key;
 
 	if (storm.is_child)
 		return;
@@ -151,13 +112,8 @@ void check_freed(struct pcpc_owner *owner)
 		atomic_fetch_add(&node->parent->gone[key], plus(atomic_load(&node->asked[key]),
 								atomic_load(&node->gone[key])));
 	}
-	(void)in_slots(owner->id, -1, &slots);
-	if (slots)
-		violation("freed, and %" PRIu32 " stat slots are left (G14): id %" PRIu32, slots,
-			  owner->id);
 	if (atomic_load(&storm.domain->stats.changed[owner->id / 64]) >> owner->id % 64 & 1)
 		violation("freed, and still to be flushed: id %" PRIu32, owner->id);
-	fill(owner);
 	forget(node);
 	atomic_fetch_add_explicit(&storm.freed, 1, memory_order_relaxed);
 }
@@ -189,10 +145,10 @@ static void sums_below(const struct node *top, uint32_t key, int64_t *ret_applie
 static void check_node(struct node *node)
 {
 	int64_t sum;
-	uint32_t key, slots;
+	uint32_t key;
 
 	for (key = 0; key < NR_KEYS; key++) {
-		sum = plus(local_of(node->owner, key), in_slots(node->owner->id, (int)key, &slots));
+		sum = plus(local_of(node->owner, key), in_slots(node->owner->id, key));
 		if (key == COUPLED)
 			sum = plus(sum, in_charge_slots(node->owner));
 		if (sum != atomic_load(&node->asked[key]))

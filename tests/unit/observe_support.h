@@ -105,4 +105,48 @@ static inline uint64_t number_after(const char *text, const char *key)
 	return strtoull(strstr(text, key) + strlen(key), NULL, 10);
 }
 
+/* Without assertions, which allocate. */
+static inline int count_pieces(const char *piece, size_t length, void *context)
+{
+	unsigned int *pieces = context;
+
+	++*pieces;
+	return piece && length ? 0 : -EPROTO;
+}
+
+/* 40 owners on three levels, some with long names: several pieces in every format. */
+static inline bool open_bushy(int engine)
+{
+	static const struct pcpc_item items[] = { { "file", "bytes" }, { "maps", NULL } };
+	char name[300];
+	unsigned int i;
+
+	if (!open_named(engine, "r", "bytes", items, 2))
+		return false;
+	memset(name, 'n', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	for (i = 0; i < 39; i++)
+		(void)named(i < 20 ? root : owner_of(domain, 2 + i % 20), name + i * 7);
+	return true;
+}
+
+/* After a report nobody has a reference that had none before. */
+static inline bool has_no_reference(struct pcpc_owner *owner, unsigned int depth, void *context)
+{
+	uint32_t id, children = 0;
+
+	(void)depth;
+	(void)context;
+	for (id = books_of(owner)->first_child; id; id = domain->books[id].next)
+		children++;
+	/* its creator's, one a child, and that of this walk */
+	ck_assert_uint_eq(atomic_load(&books_of(owner)->refs), 1 + children + 1);
+	return true;
+}
+
+static inline void assert_no_references(void)
+{
+	pcpc_owner_walk(root, has_no_reference, NULL);
+}
+
 #endif

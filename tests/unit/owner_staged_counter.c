@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * owner_staged_counter.c - the library's counter.c, where a test can hold a thread up between its look
- * at max and its change of usage.
+ * owner_staged_counter.c - the library's counter.c, where a test can hold a thread up between its
+ * look at max and its change of usage.
  */
 #define _GNU_SOURCE
 #include "owner_private.h"
@@ -19,9 +19,9 @@ static const void *exchanging(const void *word)
 }
 
 #undef atomic_compare_exchange_weak
-#define atomic_compare_exchange_weak(word, old, value)                                             \
-	(exchanging(word) &&                                                                       \
-	 atomic_compare_exchange_weak_explicit(word, old, value, memory_order_seq_cst,             \
+#define atomic_compare_exchange_weak(word, old, value)                                 \
+	(exchanging(word) &&                                                           \
+	 atomic_compare_exchange_weak_explicit(word, old, value, memory_order_seq_cst, \
 					       memory_order_seq_cst))
 
 #include "counter.c"

@@ -11,7 +11,7 @@ void (*_Atomic before_step)(void);
 void (*_Atomic before_hit)(void);
 _Atomic bool walk_stops;
 
-static inline void hit_step(void)
+static inline __attribute__((unused)) void hit_step(void)
 {
 	void (*hook)(void) = atomic_load(&before_hit);
 

@@ -431,7 +431,7 @@ START_TEST(inside_a_read_side_section_a_charge_does_not_wait)
 }
 END_TEST
 
-/* owner.h, poll: inside a read-side section "it only calls back"; eventfd: "readable when poll has
+/* owner.h, poll: inside a read-side section "poll does nothing"; eventfd: "readable when poll has
  * something to do", and it has still. */
 START_TEST(poll_inside_a_read_side_section_leaves_the_bell_rung)
 {

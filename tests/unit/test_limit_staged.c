@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * test_limit_staged.c - limits, in interleavings that are made and not waited for: a charge that has
- * looked at max and not yet taken, a surplus that is counted and not yet stocked.
+ * test_limit_staged.c - limits, in interleavings that are made and not waited for: a charge that
+ * has looked at max and not yet taken, a surplus that is counted and not yet stocked.
  *
  * Linked with owner_staged_counter.c in place of counter.c, and with --wrap=pcpc_cache_refill.
  */
@@ -91,9 +91,9 @@ static bool over_or_asleep(struct call *call)
 	return state == 'S';
 }
 
-/* G2 and section 7: "compare-and-exchange against max, then max is read again, so that of a charge and
- * a concurrent lowering at least one sees the other". The charge saw the old max; set_max() saw usage
- * without it, and has returned. */
+/* G2 and section 7: "compare-and-exchange against max, then max is read again, so that of a charge
+ * and a concurrent lowering at least one sees the other". The charge saw the old max; set_max() saw
+ * usage without it, and has returned. */
 START_TEST(a_charge_that_saw_the_old_max_does_not_pass_the_new_one)
 {
 	struct worker first, second;
@@ -151,8 +151,9 @@ END_TEST
 
 /*
  * G3: "never because of stocked or surplus units": one thread has counted a surplus and is about to
- * stock it. Another, who asks for all that is left beside what is held, must not be refused meanwhile:
- * "wait for a grace period (slow paths are read-side sections, so no surplus is in flight any more)".
+ * stock it. Another, who asks for all that is left beside what is held, must not be refused
+ * meanwhile: "wait for a grace period (slow paths are read-side sections, so no surplus is in
+ * flight any more)".
  */
 START_TEST(a_surplus_in_flight_refuses_nobody)
 {
@@ -188,8 +189,8 @@ START_TEST(a_surplus_in_flight_refuses_nobody)
 }
 END_TEST
 
-/* G12 and section 7, lowering: the same surplus must not be stocked after set_max() has returned, for
- * from there it would be handed out though it does not fit. */
+/* G12 and section 7, lowering: the same surplus must not be stocked after set_max() has returned,
+ * for from there it would be handed out though it does not fit. */
 START_TEST(a_surplus_in_flight_is_not_stocked_below_a_lowered_limit)
 {
 	struct worker first, second;

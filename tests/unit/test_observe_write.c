@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * test_observe_write.c - where a report goes, and what happens meanwhile: write functions that fail
- * and that do things, file descriptors of all kinds, and reports beside threads that charge, create
- * and destroy.
+ * test_observe_write.c - write functions that fail, and that do things meanwhile.
  *
  * Linked with malloc() and its like wrapped: a report must not allocate.
  */
@@ -10,8 +8,6 @@
 #include "observe_support.h"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/mman.h>
 
 /* -- allocation -- */
 
@@ -64,31 +60,6 @@ char *__wrap_strdup(const char *text)
 	return __real_strdup(text);
 }
 
-/* Without assertions, which allocate. */
-static int count_pieces(const char *piece, size_t length, void *context)
-{
-	unsigned int *pieces = context;
-
-	++*pieces;
-	return piece && length ? 0 : -EPROTO;
-}
-
-/* 40 owners on three levels, some with long names: several pieces in every format. */
-static bool open_bushy(int engine)
-{
-	static const struct pcpc_item items[] = { { "file", "bytes" }, { "maps", NULL } };
-	char name[300];
-	unsigned int i;
-
-	if (!open_named(engine, "r", "bytes", items, 2))
-		return false;
-	memset(name, 'n', sizeof(name));
-	name[sizeof(name) - 1] = '\0';
-	for (i = 0; i < 39; i++)
-		(void)named(i < 20 ? root : owner_of(domain, 2 + i % 20), name + i * 7);
-	return true;
-}
-
 /* Issue 4, 6: "without allocation". */
 START_TEST(a_report_allocates_nothing)
 {
@@ -135,24 +106,6 @@ static int fail_once(const char *piece, size_t length, void *context)
 	(void)piece;
 	(void)length;
 	return ++failing->calls == failing->fail_at ? failing->error : 0;
-}
-
-static bool has_no_reference(struct pcpc_owner *owner, unsigned int depth, void *context)
-{
-	uint32_t id, children = 0;
-
-	(void)depth;
-	(void)context;
-	for (id = books_of(owner)->first_child; id; id = domain->books[id].next)
-		children++;
-	/* its creator's, one a child, and that of this walk */
-	ck_assert_uint_eq(atomic_load(&books_of(owner)->refs), 1 + children + 1);
-	return true;
-}
-
-static void assert_no_references(void)
-{
-	pcpc_owner_walk(root, has_no_reference, NULL);
 }
 
 /* "the write function's negative errno stops and is returned", at every piece. */
@@ -447,306 +400,6 @@ START_TEST(a_report_may_be_made_inside_a_read_side_section)
 }
 END_TEST
 
-/* -- descriptors -- */
-
-START_TEST(errors_of_a_descriptor_are_returned)
-{
-	enum pcpc_format format;
-	int ends[2], fd, r;
-
-	if (!open_bushy(_i))
-		return;
-	signal(SIGPIPE, SIG_IGN);
-	for (format = PCPC_FORMAT_TEXT; format <= PCPC_FORMAT_PROMETHEUS; format++) {
-		errno = 12345;
-		ck_assert_int_eq(pcpc_domain_report_fd(domain, format, -1), -EBADF);
-		fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
-		ck_assert_int_ge(fd, 0);
-		errno = 12345;
-		ck_assert_int_eq(pcpc_domain_report_fd(domain, format, fd), -ENOSPC);
-		ck_assert_int_eq(errno, 12345);
-		close(fd);
-		ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
-		close(ends[0]);
-		errno = 12345;
-		ck_assert_int_eq(pcpc_domain_report_fd(domain, format, ends[1]), -EPIPE);
-		ck_assert_int_eq(errno, 12345);
-		close(ends[1]);
-		/* nobody reads: it fills up */
-		ck_assert_int_eq(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
-		(void)fcntl(ends[1], F_SETPIPE_SZ, 4096);
-		do
-			r = pcpc_domain_report_fd(domain, format, ends[1]);
-		while (r == 0);
-		ck_assert_int_eq(r, -EAGAIN);
-		close(ends[0]);
-		close(ends[1]);
-	}
-	assert_no_references();
-	fd = 1;
-	ck_assert_int_eq(pcpc_write_fd("", 0, &fd), 0);
-	ck_assert_int_eq(pcpc_write_fd("x", 1, NULL), -EINVAL);
-}
-END_TEST
-
-struct reader {
-	int fd;
-	struct text text;
-};
-
-/* Slowly, and few bytes at a time, so that writes are partial. */
-static void *read_all(void *context)
-{
-	struct reader *reader = context;
-	char piece[97];
-	ssize_t length;
-
-	while ((length = read(reader->fd, piece, sizeof(piece))) != 0) {
-		if (length > 0)
-			(void)collect(piece, (size_t)length, &reader->text);
-		sched_yield();
-	}
-	return NULL;
-}
-
-static void nothing(int number)
-{
-	(void)number;
-}
-
-static _Atomic bool storm;
-
-static void *interrupt(void *context)
-{
-	const pthread_t *whom = context;
-
-	while (atomic_load(&storm)) {
-		pthread_kill(*whom, SIGUSR1);
-		usleep(50);
-	}
-	return NULL;
-}
-
-/* A reader of a small pipe, and a handler without SA_RESTART that interrupts this thread. */
-struct stormy {
-	struct reader reader;
-	pthread_t thread, interrupter, self;
-	int end;
-};
-
-static void stormy_begin(struct stormy *stormy)
-{
-	const struct sigaction action = { .sa_handler = nothing };
-	int ends[2];
-
-	sigaction(SIGUSR1, &action, NULL);
-	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
-	(void)fcntl(ends[1], F_SETPIPE_SZ, 4096);
-	*stormy = (struct stormy){ .reader.fd = ends[0], .self = pthread_self(), .end = ends[1] };
-	atomic_store(&storm, true);
-	pthread_create(&stormy->thread, NULL, read_all, &stormy->reader);
-	pthread_create(&stormy->interrupter, NULL, interrupt, &stormy->self);
-}
-
-static char *stormy_end(struct stormy *stormy)
-{
-	atomic_store(&storm, false);
-	pthread_join(stormy->interrupter, NULL);
-	close(stormy->end);
-	pthread_join(stormy->thread, NULL);
-	close(stormy->reader.fd);
-	return stormy->reader.text.data;
-}
-
-/* "partial writes and EINTR of fds handled": each byte arrives once. */
-START_TEST(interrupted_writes_are_continued)
-{
-	enum pcpc_format format;
-	struct stormy stormy;
-	char *expected, *text;
-
-	if (!open_bushy(_i))
-		return;
-	for (format = PCPC_FORMAT_TEXT; format <= PCPC_FORMAT_PROMETHEUS; format++) {
-		expected = report_of(format, NULL);
-		stormy_begin(&stormy);
-		ck_assert_int_eq(pcpc_domain_report_fd(domain, format, stormy.end), 0);
-		text = stormy_end(&stormy);
-		ck_assert_str_eq(text, expected);
-		free(text);
-		free(expected);
-	}
-}
-END_TEST
-
-#define MUCH 200000u
-
-/* A pipe takes pieces of a report whole or not at all; more than 4,096 bytes it takes in parts. */
-START_TEST(partial_writes_are_continued)
-{
-	char *much = calloc(1, MUCH + 1), *text;
-	struct stormy stormy;
-	unsigned int i;
-	int ends[2];
-
-	for (i = 0; i < MUCH; i++)
-		much[i] = (char)(1 + i % 251);
-	stormy_begin(&stormy);
-	ck_assert_int_eq(pcpc_write_fd(much, MUCH, &stormy.end), 0);
-	text = stormy_end(&stormy);
-	ck_assert_str_eq(text, much);
-	free(text);
-	/* nobody reads the rest */
-	ck_assert_int_eq(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
-	ck_assert_int_eq(pcpc_write_fd(much, MUCH, &ends[1]), -EAGAIN);
-	ck_assert_int_gt(read(ends[0], much, MUCH), 0);
-	close(ends[0]);
-	close(ends[1]);
-	free(much);
-}
-END_TEST
-
-/* "from where it stands": a file is appended to, not begun again. */
-START_TEST(pcpc_write_fd_goes_with_limits)
-{
-	const struct pcpc_report_config config = { sizeof(config), NULL, 1, 0 };
-	int fd = memfd_create("report", MFD_CLOEXEC);
-	char text[4096] = { 0 }, *expected;
-	size_t length;
-
-	if (!open_bushy(_i))
-		return;
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(
-		pcpc_domain_report_config(domain, PCPC_FORMAT_JSON, &config, pcpc_write_fd, &fd),
-		0);
-	ck_assert_int_eq(
-		pcpc_domain_report_config(domain, PCPC_FORMAT_JSON, &config, pcpc_write_fd, &fd),
-		0);
-	expected = report_of(PCPC_FORMAT_JSON, &config);
-	length = strlen(expected);
-	ck_assert_int_eq(pread(fd, text, sizeof(text) - 1, 0), (ssize_t)(2 * length));
-	ck_assert_int_eq(memcmp(text, expected, length), 0);
-	ck_assert_int_eq(memcmp(text + length, expected, length), 0);
-	free(expected);
-	close(fd);
-}
-END_TEST
-
-/* -- beside threads -- */
-
-#define THREADS 4
-#define SECONDS 2
-
-static _Atomic bool go_on;
-
-/* Charges, creates and destroys below its own owner, and below that of all. */
-static void *live(void *context)
-{
-	uint64_t state = (uintptr_t)context;
-	struct pcpc_owner *mine = named(root, "mine"), *owner;
-	static const char *const names[] = { "a", "a\n", "\xff", "b\"" };
-
-	while (atomic_load(&go_on)) {
-		owner = named(unit_below(&state, 2) ? mine : root, names[unit_below(&state, 4)]);
-		(void)pcpc_owner_set_max(owner, 100);
-		if (pcpc_charge(owner, 1 + unit_below(&state, 120)) == 0)
-			pcpc_uncharge(owner, pcpc_owner_usage_exact(owner));
-		ck_assert_int_eq(pcpc_owner_destroy(owner), 0);
-		if (!unit_below(&state, 8))
-			pcpc_domain_poll(domain);
-	}
-	return NULL;
-}
-
-/* Each id once, and after its parent. */
-static void check_json(const char *text)
-{
-	static unsigned char seen[1u << 20];
-	const char *line;
-	char *end;
-	unsigned long id;
-
-	memset(seen, 0, sizeof(seen));
-	for (line = text; (line = strstr(line, "\n{\"id\":")); line = end) {
-		id = strtoul(line + 7, &end, 10);
-		ck_assert_uint_lt(id, sizeof(seen));
-		ck_assert_uint_eq(seen[id], 0);
-		seen[id] = 1;
-		ck_assert_int_eq(strncmp(end, ",\"parent\":", 10), 0);
-		if (id != 1)
-			ck_assert_uint_eq(seen[strtoul(end + 10, &end, 10)], 1);
-	}
-	ck_assert_uint_eq(seen[1], 1);
-	ck_assert_str_eq(strrchr(text, ']') - 1, "\n]}\n");
-}
-
-static int compare_lines(const void *left, const void *right)
-{
-	return strcmp(*(char *const *)left, *(char *const *)right);
-}
-
-/* No series twice: all samples, less their values, sorted. */
-static void check_metrics(char *text)
-{
-	unsigned int nr = 0, i, room = occurrences(text, "\n") + 1;
-	char **lines = calloc(room, sizeof(char *)), *line, *rest = text;
-
-	while ((line = strsep(&rest, "\n"))) {
-		if (*line == '#' || !*line)
-			continue;
-		ck_assert_ptr_nonnull(strrchr(line, ' '));
-		*strrchr(line, ' ') = '\0';
-		lines[nr++] = line;
-	}
-	qsort(lines, nr, sizeof(char *), compare_lines);
-	for (i = 1; i < nr; i++)
-		ck_assert_str_ne(lines[i - 1], lines[i]);
-	free(lines);
-}
-
-/* Issue 4, 6: "while charging goes on". */
-START_TEST(reports_are_whole_while_threads_charge_create_and_destroy)
-{
-	const struct pcpc_report_config some = { sizeof(some), NULL, 0, 4 };
-	uint64_t end = nanoseconds() + SECONDS * 1000000000ull;
-	const struct pcpc_refusal refusal = { .id = 1, .name = "test" };
-	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	struct pcpc_domain_stats stats = { .size = sizeof(stats) };
-	pthread_t threads[THREADS];
-	unsigned int i, rounds = 0;
-	char *text;
-
-	if (!open_domain(_i, 16, 0))
-		return;
-	stand_anywhere();
-	atomic_store(&go_on, true);
-	for (i = 0; i < THREADS; i++)
-		ck_assert_int_eq(
-			pthread_create(&threads[i], NULL, live, (void *)(uintptr_t)(i + 1)), 0);
-	do {
-		text = report_of(PCPC_FORMAT_JSON, rounds % 2 ? &some : NULL);
-		check_json(text);
-		free(text);
-		text = report_of(PCPC_FORMAT_PROMETHEUS, rounds % 2 ? &some : NULL);
-		check_metrics(text);
-		free(text);
-		ck_assert_int_eq(pcpc_domain_report_fd(domain, PCPC_FORMAT_TEXT, null), 0);
-		ck_assert_int_eq(pcpc_refusal_report_fd(domain, &refusal, null), 0);
-		pcpc_domain_get_stats(domain, &stats);
-		ck_assert_uint_lt(stats.nr_offline, stats.nr_owners);
-		rounds++;
-	} while (nanoseconds() < end);
-	atomic_store(&go_on, false);
-	for (i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
-	ck_assert_uint_ge(rounds, 2);
-	pcpc_domain_poll(domain);
-	assert_no_references();
-	close(null);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("observe write");
@@ -763,10 +416,5 @@ int main(void)
 	by_each_engine(tests, a_domain_outlives_its_report);
 	by_each_engine(tests, reports_nest);
 	by_each_engine(tests, a_report_may_be_made_inside_a_read_side_section);
-	by_each_engine(tests, errors_of_a_descriptor_are_returned);
-	by_each_engine(tests, interrupted_writes_are_continued);
-	tcase_add_test(tests, partial_writes_are_continued);
-	by_each_engine(tests, pcpc_write_fd_goes_with_limits);
-	by_each_engine(tests, reports_are_whole_while_threads_charge_create_and_destroy);
 	return unit_run(suite);
 }
