@@ -85,9 +85,14 @@ static void flush_subtree(struct pcpc_owner *top)
 	for (id = 1; (id = next_changed(domain, id)); id++)
 		if (pcpc_within(owner_of(domain, id), top))
 			clear_counters(owner_of(domain, id), top);
-	for (id = 1; (id = next_changed(domain, id)); id++)
-		if (pcpc_within(owner_of(domain, id), top))
-			flush_owner(owner_of(domain, id));
+	for (id = 1; (id = next_changed(domain, id)); id++) {
+		if (!pcpc_within(owner_of(domain, id), top))
+			continue;
+		flush_owner(owner_of(domain, id));
+		/* Counted again since, by who found the mark still there. */
+		if (atomic_load(&applied_of(owner_of(domain, id))->updates))
+			pcpc_stat_mark(owner_of(domain, id));
+	}
 }
 
 void pcpc_stat_flush(struct pcpc_owner *owner)

@@ -101,7 +101,8 @@ void pcpc_stat_begin(struct pcpc_owner *owner)
 
 /* -- applying; inside a read-side section -- */
 
-static void mark_changed(const struct pcpc_owner *owner)
+/* Something was applied for this owner, or counted at it, that a flush has to see. */
+void pcpc_stat_mark(const struct pcpc_owner *owner)
 {
 	atomic_u64 *changed = &owner->domain->stats.changed[owner->id / 64];
 	uint64_t bit = 1ull << owner->id % 64;
@@ -124,7 +125,7 @@ static void count_update(struct pcpc_owner *owner, uint64_t size)
 		if (atomic_load(&applied_of(level)->updates) > threshold)
 			PCPC_PAST_THRESHOLD;
 		atomic_fetch_add(&applied_of(level)->updates, size);
-		mark_changed(level);
+		pcpc_stat_mark(level);
 	}
 }
 
@@ -140,7 +141,7 @@ void pcpc_stat_apply(struct pcpc_owner *owner, uint32_t key, int64_t delta)
 	if (!delta)
 		return;
 	atomic_fetch_add(&applied_of(owner)->local[key], delta);
-	mark_changed(owner);
+	pcpc_stat_mark(owner);
 	count_update(owner, stat_size(delta));
 }
 

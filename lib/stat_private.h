@@ -71,6 +71,8 @@ static inline struct pcpc_total *totals_of(const struct pcpc_owner *owner)
 				     stats->totals_at);
 }
 
+void pcpc_stat_mark(const struct pcpc_owner *owner); /* stat.c */
+
 /* Updates that are larger are counted as large as this. */
 #define STAT_SIZE_MAX (1ull << 40)
 
