@@ -4,6 +4,7 @@
  * and the flags: FORCE, NOWAIT, NORECLAIM; charges inside a read-side section of the caller.
  */
 #define _GNU_SOURCE
+#include "owner_clock.h"
 #include "owner_support.h"
 
 #define LEVELS_HERE 6
