@@ -368,30 +368,33 @@ int pcpc_transfer(struct pcpc_owner *from, struct pcpc_owner *to, uint64_t count
 }
 
 /*
- * What hit() is to restartable sequences, for the atomic engine: one exchange in the home slot, of
- * a word without a delta, for an amount that defers nothing.
+ * What hit() leaves out: words with a delta, amounts that move one, and the atomic engine. Still
+ * one change of the word in the home slot that defers nothing, without a section.
  */
-static bool hit_atomic(struct pcpc_owner *owner, uint64_t count, bool charge)
+static bool hit_any(struct pcpc_owner *owner, uint64_t count, int64_t delta, bool charge)
 {
 	uint64_t batch = atomic_load_explicit(&owner->batch, memory_order_relaxed), stocked;
+	int64_t most = (int64_t)owner->domain->delta_batch - 1, sum;
 	struct pcpc_cache *cache = owner->domain->cache;
+	struct pcpc_stock *stock;
 	struct pcpc_place place;
-	pcpc_word *word, was;
+	pcpc_word *word, was, will;
 
-	if (cache->engine != PCPC_ENGINE_ATOMIC || !count || owner_offline(owner) ||
+	if (!count || delta > most || delta < -most || owner_offline(owner) ||
 	    !pcpc_cache_locate(cache, &place))
 		return false;
 	word = pcpc_fast_word(&cache->fast, place.index, owner->id);
 	was = PCPC_LOAD(*word);
 	stocked = pcpc_word_count(was);
-	if (pcpc_word_owner(was) != owner->id || pcpc_word_delta(was) ||
+	sum = pcpc_word_delta(was) + delta;
+	if (pcpc_word_owner(was) != owner->id || sum > most || sum < -most ||
 	    (charge ? count > stocked : count > batch || stocked > batch - count))
 		return false;
-	/* Acquire-release: as pcpc_atomic_commit() in generic.h. */
-	return __atomic_compare_exchange_n(word, &was,
-					   charge ? was - (count << PCPC_COUNT_SHIFT)
-						  : was + (count << PCPC_COUNT_SHIFT),
-					   false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	will = pcpc_word_make(owner->id, (uint32_t)(charge ? stocked - count : stocked + count),
+			      (int32_t)sum);
+	stock = pcpc_cache_stock(cache, place.index, owner->id);
+	return pcpc_cache_commit(cache, &place, stock, (uint32_t)(word - stock->slot), was, will) ==
+	       PCPC_DONE;
 }
 
 static PCPC_COLD int charge_slow(struct pcpc_owner *owner, uint64_t count, int64_t delta,
@@ -399,7 +402,7 @@ static PCPC_COLD int charge_slow(struct pcpc_owner *owner, uint64_t count, int64
 {
 	if (!owner || count > INT64_MAX || flags & ~CHARGE_PUBLIC)
 		return -EINVAL;
-	if (!delta && hit_atomic(owner, count, true))
+	if (hit_any(owner, count, delta, true))
 		return 0;
 	return pcpc_charge_internal(owner, count, delta, flags, ret_refusal);
 }
@@ -409,7 +412,7 @@ static PCPC_COLD void uncharge_slow(struct pcpc_owner *owner, uint64_t count, in
 {
 	if (!owner || count > INT64_MAX || (!count && !delta))
 		return;
-	if (!delta && !pcpc_this_thread.reclaiming && hit_atomic(owner, count, false))
+	if (!pcpc_this_thread.reclaiming && hit_any(owner, count, delta, false))
 		return;
 	urcu_bp_read_lock();
 	put_back(owner, count, delta);

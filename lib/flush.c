@@ -82,6 +82,14 @@ static void flush_subtree(struct pcpc_owner *top)
 	uint32_t id;
 
 	clear_counter(top);
+	/* Monitors read many owners without children: no look at the others' marks. Whoever has
+	 * seen an update of a child return sees the child. */
+	if (!atomic_load(&books_of(top)->first_child)) {
+		flush_owner(top);
+		if (atomic_load(&applied_of(top)->updates))
+			pcpc_stat_mark(top);
+		return;
+	}
 	for (id = 1; (id = next_changed(domain, id)); id++)
 		if (pcpc_within(owner_of(domain, id), top))
 			clear_counters(owner_of(domain, id), top);

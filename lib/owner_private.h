@@ -102,8 +102,8 @@ struct pcpc_books {
 
 	/* Under the tree mutex. */
 	uint32_t nr_live_children;
-	uint32_t first_child, next,
-		previous; /* ids, siblings; offline ones too until they are freed */
+	_Atomic uint32_t first_child; /* an id; offline ones too until they are freed */
+	uint32_t next, previous;      /* siblings, likewise */
 	uint32_t next_offline;
 	bool was_idle; /* before a sweep's last grace period */
 
