@@ -18,10 +18,15 @@ struct counted {
 static int counted_open(void *state, uint32_t nr_pairs, unsigned int depth)
 {
 	struct counted *counted = state;
+	const struct stat_tree_config config = {
+		.nr_owners = stat_pair_owner(nr_pairs),
+		.depth = depth,
+		.nr_items = STAT_ITEMS,
+		.engine = counted->engine,
+	};
 
 	counted->nr_pairs = nr_pairs;
-	return stat_tree_open(&counted->tree, STAT_ITEMS, counted->engine,
-			      stat_pair_owner(nr_pairs), depth);
+	return stat_tree_open(&counted->tree, &config);
 }
 
 static void counted_close(void *state)

@@ -10,15 +10,16 @@
 #include <errno.h>
 #include <string.h>
 
-#define PARTS "series, coupled, reads, monitor, layout, bytes"
+#define PARTS "series, applied, coupled, reads, layout, monitor, bytes"
 
 static const struct {
 	const char *name;
 	int (*measure)(const struct bench_options *options);
 } parts[] = {
-	{ "series", stat_measure_series },   { "coupled", stat_measure_coupled },
-	{ "reads", stat_measure_reads },     { "layout", stat_measure_layout },
-	{ "monitor", stat_measure_monitor }, { "bytes", stat_measure_bytes },
+	{ "series", stat_measure_series },   { "applied", stat_measure_applied },
+	{ "coupled", stat_measure_coupled }, { "reads", stat_measure_reads },
+	{ "layout", stat_measure_layout },   { "monitor", stat_measure_monitor },
+	{ "bytes", stat_measure_bytes },
 };
 
 int main(int argc, char **argv)

@@ -10,6 +10,7 @@
 /* Each prints what it finds. Negative errno: it could not be measured, or totals were wrong
  * (-EILSEQ). */
 int stat_measure_series(const struct bench_options *options);  /* stat_series.c */
+int stat_measure_applied(const struct bench_options *options); /* stat_applied.c */
 int stat_measure_coupled(const struct bench_options *options); /* stat_coupled.c */
 int stat_measure_reads(const struct bench_options *options);   /* stat_reads.c */
 int stat_measure_monitor(const struct bench_options *options); /* stat_monitor.c */

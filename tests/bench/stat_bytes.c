@@ -61,16 +61,17 @@ static int measure(struct bench_crew *crew, uint32_t nr_owners, uint32_t nr_item
 		   struct figures *ret_figures)
 {
 	struct owner_tree tree;
-	const struct updates updates = { &tree, nr_items };
+	const struct stat_tree_config config = { nr_owners, 1, .nr_items = nr_items };
+	struct updates updates = { &tree, nr_items };
 	long before = resident(), made, used;
-	int r = stat_tree_open(&tree, nr_items, PCPC_ENGINE_AUTO, nr_owners, 1);
+	int r = stat_tree_open(&tree, &config);
 
 	if (r < 0)
 		return r;
 	made = resident();
-	update_all((void *)(uintptr_t)&updates);
+	update_all(&updates);
 	if (crew) {
-		bench_crew_begin(crew, update_all, (void *)(uintptr_t)&updates);
+		bench_crew_begin(crew, update_all, &updates);
 		bench_crew_end(crew);
 	}
 	used = resident();

@@ -97,6 +97,11 @@ static void contest(const struct bench_options *options, struct stat_load loads[
 static int measure(const struct bench_options *options, struct bench_crew *crew,
 		   const uint16_t *ids, uint32_t nr_owners, unsigned int depth)
 {
+	const struct stat_tree_config config = {
+		.nr_owners = nr_owners,
+		.depth = depth,
+		.nr_items = STAT_ITEMS,
+	};
 	struct owner_tree trees[NR_KINDS];
 	struct stat_load loads[NR_KINDS];
 	unsigned int i, opened;
@@ -110,7 +115,7 @@ static int measure(const struct bench_options *options, struct bench_crew *crew,
 			.crew = crew,
 			.next_beside = BENCH_IDS / 2,
 		};
-		r = stat_tree_open(&trees[i], STAT_ITEMS, PCPC_ENGINE_AUTO, nr_owners, depth);
+		r = stat_tree_open(&trees[i], &config);
 	}
 	opened = r < 0 ? i - 1 : i;
 	if (r == 0)

@@ -144,39 +144,50 @@ static bool check(const struct owner_tree *tree, const struct updater *updaters)
 	return stat_tree_exact(tree, updaters[0].counted, NR_PAIRS);
 }
 
-static int measure(const struct bench_options *options, const struct monitor *monitor,
-		   const uint16_t *ids)
+static void start(struct updater updaters[2], const struct bench_options *options,
+		  const struct updater *like)
 {
-	_Atomic bool stop = false;
-	struct updater updaters[2];
-	struct owner_tree tree;
-	double ns[MAX_PERIODS], began_ns, updates;
-	unsigned int i, periods;
-	int r = stat_tree_open(&tree, STAT_ITEMS, PCPC_ENGINE_AUTO, NR_OWNERS, DEPTH);
+	unsigned int i;
 
-	if (r < 0)
-		return r;
-	began_ns = bench_now_ns();
 	for (i = 0; i < 2; i++) {
-		updaters[i] = (struct updater){
-			.tree = &tree,
-			.ids = ids,
-			.stop = &stop,
-			.cpu = options->cpu[options->cpu[1] < 0 ? 0 : i],
-			.first = i * BENCH_IDS / 2,
-			.pause_ns = monitor->rate > 0 ? STAT_STEPS * 1e9 / monitor->rate : 0,
-			.counted = calloc(NR_PAIRS + 1, sizeof(int64_t)),
-		};
+		updaters[i] = *like;
+		updaters[i].cpu = options->cpu[options->cpu[1] < 0 ? 0 : i];
+		updaters[i].first = i * BENCH_IDS / 2;
+		updaters[i].counted = calloc(NR_PAIRS + 1, sizeof(int64_t));
 		if (!updaters[i].counted ||
 		    pthread_create(&updaters[i].thread, NULL, update, &updaters[i]))
 			abort();
 	}
+}
+
+static int measure(const struct bench_options *options, const struct monitor *monitor,
+		   const uint16_t *ids)
+{
+	const struct stat_tree_config config = { NR_OWNERS, DEPTH, .nr_items = STAT_ITEMS };
+	_Atomic bool stop = false;
+	struct owner_tree tree;
+	const struct updater like = {
+		.tree = &tree,
+		.ids = ids,
+		.stop = &stop,
+		.pause_ns = monitor->rate > 0 ? STAT_STEPS * 1e9 / monitor->rate : 0,
+	};
+	struct updater updaters[2];
+	double ns[MAX_PERIODS], began_ns;
+	unsigned int i, periods;
+	int r = stat_tree_open(&tree, &config);
+
+	if (r < 0)
+		return r;
+	start(updaters, options, &like);
+	began_ns = bench_now_ns();
 	periods = watch(monitor, &tree, options->brief ? 3 : 12, ns);
+	/* Relaxed: a flag. */
 	atomic_store_explicit(&stop, true, memory_order_relaxed);
 	for (i = 0; i < 2; i++)
 		pthread_join(updaters[i].thread, NULL);
-	updates = (double)(updaters[0].done + updaters[1].done) * 1e9 / (bench_now_ns() - began_ns);
-	report(options, monitor, ns, periods, updates);
+	report(options, monitor, ns, periods,
+	       (double)(updaters[0].done + updaters[1].done) * 1e9 / (bench_now_ns() - began_ns));
 	r = check(&tree, updaters) ? 0 : -EILSEQ;
 	owner_tree_close(&tree);
 	free(updaters[0].counted);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "stat_bench.h"
+#include "stat_tree.h"
 
 #define MAX_BLOCKS 64
 
@@ -135,7 +136,7 @@ int stat_measure_series(const struct bench_options *options)
 	bench_print_rounds(blocks, nr_blocks, options);
 	printf("What is called owners below are pairs of owner and item, %u items an owner. A "
 	       "floor, thread-local\ncounters, knows no ancestors.\n",
-	       4);
+	       STAT_ITEMS);
 	for (scenario = 0; scenario < BENCH_NR_SCENARIOS; scenario++)
 		for (d = 0; plan->depth[d]; d++)
 			if (bench_find_block(blocks, nr_blocks, (enum bench_scenario)scenario,

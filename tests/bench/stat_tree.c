@@ -7,22 +7,23 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int stat_tree_open(struct owner_tree *tree, uint32_t nr_items, enum pcpc_engine engine,
-		   uint32_t nr_owners, unsigned int depth)
+int stat_tree_open(struct owner_tree *tree, const struct stat_tree_config *config)
 {
-	struct pcpc_item *items = calloc(nr_items ? nr_items : 1, sizeof(*items));
-	const struct pcpc_domain_config config = {
-		.size = sizeof(config),
+	struct pcpc_item *items = calloc(config->nr_items + 1, sizeof(*items));
+	const struct pcpc_domain_config domain = {
+		.size = sizeof(domain),
 		.batch = BENCH_BATCH,
 		.items = items,
-		.nr_items = nr_items,
-		.engine = engine,
+		.nr_items = config->nr_items,
+		.delta_batch = config->delta_batch,
+		.engine = config->engine,
 		.index = PCPC_INDEX_CPU,
 	};
 	int r = items ? 0 : -ENOMEM;
 
 	if (r == 0)
-		r = owner_tree_open(tree, &config, nr_owners, depth, OWNER_TREE_ENDLESS);
+		r = owner_tree_open(tree, &domain, config->nr_owners, config->depth,
+				    OWNER_TREE_ENDLESS);
 	free(items);
 	return r;
 }

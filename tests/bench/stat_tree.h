@@ -24,9 +24,14 @@ static inline uint32_t stat_pair_item(uint32_t pair)
 	return (pair - 1) % STAT_ITEMS;
 }
 
-/* With nr_items items, of which the first is coupled. */
-int stat_tree_open(struct owner_tree *tree, uint32_t nr_items, enum pcpc_engine engine,
-		   uint32_t nr_owners, unsigned int depth);
+/* What is 0 is the default; the first item is the coupled one. */
+struct stat_tree_config {
+	uint32_t nr_owners;
+	unsigned int depth;
+	uint32_t nr_items, delta_batch;
+	enum pcpc_engine engine;
+};
+int stat_tree_open(struct owner_tree *tree, const struct stat_tree_config *config);
 /* Has every node exactly what was counted for it and below it, counted[pair]? Drains, flushes. */
 bool stat_tree_exact(const struct owner_tree *tree, const int64_t *counted, uint32_t nr_pairs);
 
