@@ -256,22 +256,34 @@ void pcpc_cache_refill(struct pcpc_cache *cache, uint32_t owner, uint64_t count,
 
 #endif
 
-/* Copies what the caller gave; fields it does not have are 0. */
+/* Copies what the caller gave; fields it does not have are 0. -EINVAL for too few bytes, and for
+ * values in fields that are not known. */
+int pcpc_read_struct(void *ret, size_t known, size_t first, const void *given)
+{
+	const unsigned char *bytes = given;
+	size_t size, i;
+
+	memcpy(&size, given, sizeof(size));
+	if (size < first)
+		return -EINVAL;
+	for (i = known; i < size; i++)
+		if (bytes[i])
+			return -EINVAL;
+	memset(ret, 0, known);
+	memcpy(ret, given, size < known ? size : known);
+	return 0;
+}
+
 static int read_config(const struct pcpc_cache_config *config, struct pcpc_cache_config *ret_config)
 {
 	const size_t first = offsetof(struct pcpc_cache_config, stocks_per_cpu) + sizeof(uint32_t);
-	const unsigned char *bytes = (const unsigned char *)config;
-	size_t i;
+	int r = 0;
 
 	*ret_config = (struct pcpc_cache_config){ .size = sizeof(*ret_config) };
-	if (!config)
-		return 0;
-	if (config->size < first)
-		return -EINVAL;
-	for (i = sizeof(*config); i < config->size; i++)
-		if (bytes[i])
-			return -EINVAL;
-	memcpy(ret_config, config, config->size < sizeof(*config) ? config->size : sizeof(*config));
+	if (config)
+		r = pcpc_read_struct(ret_config, sizeof(*ret_config), first, config);
+	if (r < 0)
+		return r;
 	if ((unsigned int)ret_config->engine > PCPC_ENGINE_ATOMIC ||
 	    (unsigned int)ret_config->index > PCPC_INDEX_MM_CID ||
 	    ret_config->stocks_per_cpu > MAX_STOCKS)

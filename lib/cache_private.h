@@ -79,6 +79,9 @@ static inline struct pcpc_stock *pcpc_cache_stock(const struct pcpc_cache *cache
 	return (struct pcpc_stock *)(word & ~(uintptr_t)(sizeof(struct pcpc_stock) - 1));
 }
 
+/* cache.c: copies a public structure that may be older or newer than this library. */
+int pcpc_read_struct(void *ret, size_t known, size_t first, const void *given);
+
 /* cache.c: where the running thread is now; false: no index of this cache. */
 bool pcpc_cache_locate(const struct pcpc_cache *cache, struct pcpc_place *ret_place);
 

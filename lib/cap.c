@@ -41,14 +41,6 @@ static void note_change(struct pcpc_books *books)
 	atomic_store_explicit(&books->changed_at, pcpc_now(), memory_order_relaxed);
 }
 
-/* Is owner in the subtree of top? Depths tell how far to climb. */
-bool pcpc_within(const struct pcpc_owner *owner, const struct pcpc_owner *top)
-{
-	while (owner->depth > top->depth)
-		owner = owner->parent;
-	return owner == top;
-}
-
 /* Where a cap begins: one owner stocks a sixteenth of max at the most, on all CPUs together. */
 uint32_t pcpc_first_cap(const struct pcpc_domain *domain, uint64_t max)
 {

@@ -92,7 +92,7 @@ static void stock_surplus(const struct step *step, bool interior, int64_t delta)
 	struct pcpc_deferred deferred;
 
 	if (!step->batch) {
-		pcpc_apply_delta(owner, delta);
+		apply_coupled(owner, delta);
 		return;
 	}
 	pcpc_cache_refill(owner->domain->cache, owner->id, step->surplus, delta, &marks, &deferred);
@@ -345,6 +345,8 @@ static int charge_or_transfer(struct pcpc_owner *from, struct pcpc_owner *owner,
 	pcpc_trial_end(&trial);
 	if (tried == -EDQUOT)
 		describe(trial.over, count, ret_refusal);
+	if (r == -EAGAIN)
+		pcpc_leave_to_poll(trial.over, count);
 	if (r == -EDQUOT)
 		refuse(trial.over, count, flags);
 	if (delivers)
@@ -486,28 +488,28 @@ void pcpc_uncharge(struct pcpc_owner *owner, uint64_t count)
 		uncharge_slow(owner, count, 0);
 }
 
-/* From now on readers of the coupled item look at charge slots. Relaxed: whoever reads what this
- * call has moved, by anything that orders the two, sees it. */
-static void note_moving(struct pcpc_owner *owner)
+/* Does a delta move anything? From now on readers of the coupled item look at charge slots.
+ * Relaxed: whoever reads what this call has moved, by anything that orders the two, sees it. */
+static bool moves(struct pcpc_owner *owner, int64_t delta)
 {
-	if (owner && !atomic_load_explicit(&owner->domain->charges_move, memory_order_relaxed))
+	if (!delta || !owner || !owner->domain->nr_items)
+		return false;
+	if (!atomic_load_explicit(&owner->domain->charges_move, memory_order_relaxed))
 		atomic_store_explicit(&owner->domain->charges_move, true, memory_order_relaxed);
+	return true;
 }
 
 int pcpc_charge_stat(struct pcpc_owner *owner, uint64_t count, int64_t delta)
 {
-	if (!delta)
+	if (!moves(owner, delta))
 		return pcpc_charge(owner, count);
-	note_moving(owner);
 	return charge_slow(owner, count, delta, 0, NULL);
 }
 
 void pcpc_uncharge_stat(struct pcpc_owner *owner, uint64_t count, int64_t delta)
 {
-	if (!delta) {
+	if (moves(owner, delta))
+		uncharge_slow(owner, count, delta);
+	else
 		pcpc_uncharge(owner, count);
-		return;
-	}
-	note_moving(owner);
-	uncharge_slow(owner, count, delta);
 }

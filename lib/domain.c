@@ -14,30 +14,12 @@
 
 #define ROOT_ID 1u
 
-/* Copies what the caller gave; fields it does not have are 0. -EINVAL for too few bytes, and for
- * values in fields that are not known. */
-int pcpc_read_struct(void *ret, size_t known, size_t first, const void *given)
-{
-	const unsigned char *bytes = given;
-	size_t size, i;
-
-	memcpy(&size, given, sizeof(size));
-	if (size < first)
-		return -EINVAL;
-	for (i = known; i < size; i++)
-		if (bytes[i])
-			return -EINVAL;
-	memset(ret, 0, known);
-	memcpy(ret, given, size < known ? size : known);
-	return 0;
-}
-
 static void free_domain(struct pcpc_domain *domain)
 {
-	if (domain->books)
+	if (domain->books) {
 		pcpc_free_names(domain->books[ROOT_ID].long_name);
-	if (domain->books)
 		pcpc_unmap(domain->books, NR_IDS * sizeof(struct pcpc_books));
+	}
 	if (domain->owners)
 		pcpc_unmap(domain->owners, NR_IDS * sizeof(struct pcpc_owner));
 	if (domain->ids)

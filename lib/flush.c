@@ -49,7 +49,7 @@ static void clear_counters(struct pcpc_owner *owner, const struct pcpc_owner *to
 	clear_counter(owner);
 }
 
-/* Relaxed: one writer, under the mutex. */
+/* Relaxed: a figure, written under the mutex. An atomic addition, for it wraps. */
 static void raise_totals(struct pcpc_owner *owner, uint32_t key, int64_t delta)
 {
 	_Atomic int64_t *total;
@@ -76,6 +76,14 @@ static void flush_owner(struct pcpc_owner *owner)
 	}
 }
 
+static void flush_and_mark(struct pcpc_owner *owner)
+{
+	flush_owner(owner);
+	/* Counted again since its counter was cleared, by who found the mark still there. */
+	if (atomic_load(&applied_of(owner)->updates))
+		pcpc_stat_mark(owner);
+}
+
 static void flush_subtree(struct pcpc_owner *top)
 {
 	struct pcpc_domain *domain = top->domain;
@@ -85,22 +93,15 @@ static void flush_subtree(struct pcpc_owner *top)
 	/* Monitors read many owners without children: no look at the others' marks. Whoever has
 	 * seen an update of a child return sees the child. */
 	if (!atomic_load(&books_of(top)->first_child)) {
-		flush_owner(top);
-		if (atomic_load(&applied_of(top)->updates))
-			pcpc_stat_mark(top);
+		flush_and_mark(top);
 		return;
 	}
 	for (id = 1; (id = next_changed(domain, id)); id++)
 		if (pcpc_within(owner_of(domain, id), top))
 			clear_counters(owner_of(domain, id), top);
-	for (id = 1; (id = next_changed(domain, id)); id++) {
-		if (!pcpc_within(owner_of(domain, id), top))
-			continue;
-		flush_owner(owner_of(domain, id));
-		/* Counted again since, by who found the mark still there. */
-		if (atomic_load(&applied_of(owner_of(domain, id))->updates))
-			pcpc_stat_mark(owner_of(domain, id));
-	}
+	for (id = 1; (id = next_changed(domain, id)); id++)
+		if (pcpc_within(owner_of(domain, id), top))
+			flush_and_mark(owner_of(domain, id));
 }
 
 void pcpc_stat_flush(struct pcpc_owner *owner)
@@ -129,13 +130,6 @@ static bool everyone(uint32_t id, void *context)
 	return id != 0;
 }
 
-static bool below(uint32_t id, void *context)
-{
-	const struct pcpc_owner *top = context;
-
-	return pcpc_within(owner_of(top->domain, id), top);
-}
-
 /* Applies what a subtree has in slots. The coupled item's deltas are in charge slots, beside units,
  * which go back to the counters. */
 static void drain_for(struct pcpc_owner *top, uint32_t item)
@@ -143,7 +137,7 @@ static void drain_for(struct pcpc_owner *top, uint32_t item)
 	struct pcpc_domain *domain = top->domain;
 	uint64_t back;
 
-	(void)pcpc_stat_drain(domain, top->parent ? below : everyone, top);
+	(void)pcpc_stat_drain(domain, top->parent ? pcpc_id_within : everyone, top);
 	if (item == domain->coupled_item &&
 	    atomic_load_explicit(&domain->charges_move, memory_order_relaxed))
 		(void)pcpc_drain_subtree(top, &back);

@@ -218,7 +218,7 @@ static bool is_final(const struct pcpc_trial *trial)
 }
 
 /* Leaves it to poll to make sure whether count fits. */
-static int leave_to_poll(struct pcpc_owner *over, uint64_t count)
+void pcpc_leave_to_poll(struct pcpc_owner *over, uint64_t count)
 {
 	atomic_u64 *unsure = &books_of(over)->unsure;
 	uint64_t most = atomic_load(unsure);
@@ -226,7 +226,6 @@ static int leave_to_poll(struct pcpc_owner *over, uint64_t count)
 	while (count > most && !atomic_compare_exchange_weak(unsure, &most, count))
 		;
 	pcpc_queue(over, MARK_UNSURE);
-	return -EAGAIN;
 }
 
 /* Stocks first, then what can be reclaimed. True: something was done, so try again. */
@@ -258,18 +257,18 @@ int pcpc_make_room(struct pcpc_trial *trial, uint64_t count, unsigned int flags)
 	if (count > atomic_load(&books_of(over)->max) || flags & PCPC_FORCE)
 		return -EDQUOT;
 	if (++trial->rounds > NR_ROUNDS)
-		return leave_to_poll(over, count);
+		return -EAGAIN;
 	if (may_wait(flags) && find_room(trial, count, flags))
 		return 0;
 	if (is_final(trial))
 		return -EDQUOT;
 	if (!may_wait(flags))
-		return is_exact(books_of(over)) ? 0 : leave_to_poll(over, count);
+		return is_exact(books_of(over)) ? 0 : -EAGAIN;
 	if (!trial->pinned) {
 		pcpc_pin(&trial->pin, books_of(over));
 		trial->pinned = true;
 	}
-	return make_exact(over) < 0 ? leave_to_poll(over, count) : 0;
+	return make_exact(over) < 0 ? -EAGAIN : 0;
 }
 
 /* Makes the cap exact and lets it go. 0, or what membarrier says. */
@@ -285,7 +284,8 @@ static int make_sure_of_max(struct pcpc_owner *over)
 }
 
 /* What poll does: for a max that was lowered where nobody could wait, and for charges that could
- * not, what those would have done, until the largest of them would fit or surely does not. */
+ * not, what those would have done, until the largest of them would fit or surely does not. Where
+ * that cannot be known here either, nothing stays to be done: poll would ring for itself. */
 void pcpc_make_sure(struct pcpc_owner *over)
 {
 	struct pcpc_books *books = books_of(over);
@@ -345,7 +345,9 @@ static int change_max(struct pcpc_owner *owner, uint64_t max, bool waits)
 	if (lower && waits && !is_exact(books))
 		(void)pcpc_drain_subtree(owner, &back);
 	pcpc_check_relieved(owner);
-	return r == -EAGAIN ? leave_to_poll(owner, 0) : r;
+	if (r == -EAGAIN)
+		pcpc_leave_to_poll(owner, 0);
+	return r;
 }
 
 int pcpc_owner_set_max(struct pcpc_owner *owner, uint64_t max)

@@ -7,8 +7,8 @@
  * where it is, so that late uncharges find it, until a sweep finds it without units and references;
  * then its id is free.
  *
- * Lock order: sweep mutex, tree mutex; a drain mutex of the cache is taken under the sweep mutex
- * and never under the tree mutex. No callback runs under any of them.
+ * No callback runs, and no grace period is waited for, under the tree mutex. The lock order is in
+ * owner_fork.c.
  */
 #define _GNU_SOURCE
 #include "owner_private.h"
@@ -461,7 +461,16 @@ void pcpc_owner_reset_peak(struct pcpc_owner *owner)
 	pcpc_counter_peak(books_of(owner), atomic_load(&books_of(owner)->usage));
 }
 
-static bool below(uint32_t id, void *context)
+/* Is owner in the subtree of top? Depths tell how far to climb. */
+bool pcpc_within(const struct pcpc_owner *owner, const struct pcpc_owner *top)
+{
+	while (owner->depth > top->depth)
+		owner = owner->parent;
+	return owner == top;
+}
+
+/* The same by id, in the domain of context, which is the top. */
+bool pcpc_id_within(uint32_t id, void *context)
 {
 	const struct pcpc_owner *top = context;
 
@@ -471,18 +480,14 @@ static bool below(uint32_t id, void *context)
 uint64_t pcpc_owner_stocked(struct pcpc_owner *owner)
 {
 	uint64_t stocked;
-	bool alone;
 
 	if (!owner)
 		return 0;
-	pthread_mutex_lock(&owner->domain->tree_mutex);
-	alone = !books_of(owner)->first_child;
-	pthread_mutex_unlock(&owner->domain->tree_mutex);
-	if (alone)
+	if (!atomic_load(&books_of(owner)->first_child))
 		return pcpc_cache_stocked(owner->domain->cache, owner->id);
 	/* The owners of the words that are read are looked at. */
 	urcu_bp_read_lock();
-	stocked = pcpc_cache_sum(owner->domain->cache, below, owner);
+	stocked = pcpc_cache_sum(owner->domain->cache, pcpc_id_within, owner);
 	urcu_bp_read_unlock();
 	return stocked;
 }

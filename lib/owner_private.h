@@ -68,7 +68,6 @@ struct pcpc_long_name {
 struct pcpc_books {
 	_Alignas(128) atomic_u64 usage;
 	atomic_u64 peak;
-	_Atomic int64_t coupled; /* what charge deltas have moved, where the domain has no items */
 	atomic_u64 least_wanted; /* by those who wait, or less; UINT64_MAX: nobody to wake */
 	_Atomic uint32_t wake;	 /* futex: rises when a waiter may fit */
 	_Atomic uint32_t marks;
@@ -196,6 +195,14 @@ static inline bool owner_offline(const struct pcpc_owner *owner)
 	return atomic_load_explicit(&books_of(owner)->state, memory_order_acquire) == OWNER_OFFLINE;
 }
 
+/* What charges have moved, if anything: a domain without items has no deltas in its charge words.
+ */
+void pcpc_stat_apply(struct pcpc_owner *owner, uint32_t key, int64_t delta);
+static inline void apply_coupled(struct pcpc_owner *owner, int64_t delta)
+{
+	pcpc_stat_apply(owner, owner->domain->coupled_item, delta);
+}
+
 /* The watermarks of an owner's slots; batch: its effective one. */
 static inline struct pcpc_marks marks_of(const struct pcpc_owner *owner, uint32_t batch)
 {
@@ -216,7 +223,6 @@ void pcpc_counter_peak(struct pcpc_books *books, uint64_t usage);
 
 /* settle.c; all inside a read-side section */
 uint64_t pcpc_give(struct pcpc_owner *owner, uint64_t amount);
-void pcpc_apply_delta(struct pcpc_owner *owner, int64_t delta);
 void pcpc_settle(struct pcpc_owner *owner, uint64_t count, int64_t delta);
 void pcpc_settle_straight(struct pcpc_owner *owner, uint64_t count, int64_t delta);
 void pcpc_settle_deferred(struct pcpc_domain *domain, const struct pcpc_deferred *deferred);
@@ -251,7 +257,6 @@ struct pcpc_trial {
 #define PCPC_INTERVAL_NS 100000000 /* between two changes of a cap, and two drains for a charge */
 uint32_t pcpc_effective_batch(struct pcpc_owner *owner);
 uint32_t pcpc_first_cap(const struct pcpc_domain *domain, uint64_t max);
-bool pcpc_within(const struct pcpc_owner *owner, const struct pcpc_owner *top);
 uint64_t pcpc_now(void); /* the coarse clock, ns */
 bool pcpc_long_ago(atomic_u64 *figure);
 bool pcpc_due(atomic_u64 *figure);
@@ -264,6 +269,7 @@ void pcpc_unpin(struct pcpc_pin *pin);
 void pcpc_trial_look(struct pcpc_trial *trial, struct pcpc_owner *over, uint64_t cap);
 int pcpc_make_room(struct pcpc_trial *trial, uint64_t count, unsigned int flags);
 void pcpc_trial_end(struct pcpc_trial *trial);
+void pcpc_leave_to_poll(struct pcpc_owner *over, uint64_t count);
 void pcpc_make_sure(struct pcpc_owner *over);
 int pcpc_drain_subtree(struct pcpc_owner *over, uint64_t *ret_back);
 
@@ -272,7 +278,6 @@ int pcpc_stat_init(struct pcpc_domain *domain, const struct pcpc_domain_config *
 void pcpc_stat_end(struct pcpc_domain *domain);
 void pcpc_stat_begin(struct pcpc_owner *owner);	 /* it is new */
 void pcpc_stat_retire(struct pcpc_owner *owner); /* it is about to be freed; under the tree mutex */
-void pcpc_stat_apply(struct pcpc_owner *owner, uint32_t key, int64_t delta);
 int pcpc_stat_drain(struct pcpc_domain *domain, pcpc_match_fn *match, void *context);
 
 /* wait.c */
@@ -295,10 +300,9 @@ void pcpc_pending_push(struct pcpc_owner *owner);
 uint32_t pcpc_id_take(struct pcpc_ids *ids);
 void pcpc_id_give(struct pcpc_ids *ids, uint32_t id);
 
-/* domain.c: copies a public structure that may be older or newer than this library. */
-int pcpc_read_struct(void *ret, size_t known, size_t first, const void *given);
-
 /* owner.c */
+bool pcpc_within(const struct pcpc_owner *owner, const struct pcpc_owner *top);
+bool pcpc_id_within(uint32_t id, void *top); /* a match function */
 bool pcpc_batch_sound(uint32_t batch);
 int pcpc_long_name(const char *name, struct pcpc_long_name **ret_name);
 void pcpc_free_names(struct pcpc_long_name *names);

@@ -7,6 +7,8 @@
  */
 #include "report_private.h"
 
+#include <string.h>
+
 #include <pcpcharge/stat.h>
 
 enum column { ID, USAGE, MAX, HIGH, PEAK, STOCKED, NR_COLUMNS };
@@ -184,7 +186,7 @@ void pcpc_report_text(struct pcpc_report *report)
 	enum column column;
 
 	for (column = ID; column < NR_COLUMNS; column++)
-		columns.width[column] = (unsigned int)__builtin_strlen(titles[column]);
+		columns.width[column] = (unsigned int)strlen(titles[column]);
 	pcpc_report_walk(report, measure, NULL, &columns);
 	put_head(report);
 	for (column = ID; column < NR_COLUMNS; column++) {

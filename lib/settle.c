@@ -75,20 +75,11 @@ uint64_t pcpc_give(struct pcpc_owner *owner, uint64_t amount)
 	return given;
 }
 
-/* Relaxed: a sum; who reads it drains and settles first. */
-void pcpc_apply_delta(struct pcpc_owner *owner, int64_t delta)
-{
-	if (owner->domain->stats.cache)
-		pcpc_stat_apply(owner, owner->domain->coupled_item, delta);
-	else if (delta)
-		atomic_fetch_add_explicit(&books_of(owner)->coupled, delta, memory_order_relaxed);
-}
-
 /* Settles up the counters, into no stock: what a drain has taken, and the victims of interior
  * owners. The delta first: the count may be what keeps the owner. */
 void pcpc_settle_straight(struct pcpc_owner *owner, uint64_t count, int64_t delta)
 {
-	pcpc_apply_delta(owner, delta);
+	apply_coupled(owner, delta);
 	for (; owner && count; owner = owner->parent)
 		count = pcpc_give(owner, count);
 }
@@ -106,7 +97,7 @@ void pcpc_settle(struct pcpc_owner *owner, uint64_t count, int64_t delta)
 	struct pcpc_deferred deferred;
 	struct pcpc_marks marks;
 
-	pcpc_apply_delta(owner, delta);
+	apply_coupled(owner, delta);
 	while (count) {
 		count = pcpc_give(owner, count);
 		/* Inside a reclaim function units go where they are wanted. */
@@ -125,7 +116,7 @@ void pcpc_settle(struct pcpc_owner *owner, uint64_t count, int64_t delta)
 						     deferred.count, deferred.delta);
 			return;
 		}
-		pcpc_apply_delta(owner, deferred.delta);
+		apply_coupled(owner, deferred.delta);
 		count = deferred.count;
 	}
 }

@@ -151,13 +151,7 @@ static void apply_word(struct pcpc_domain *domain, pcpc_word word)
 			stat_delta_of(word));
 }
 
-/* The drain knows charge words: their fields give the whole word back. */
-static void settle_drained(const struct pcpc_deferred *deferred, void *context)
-{
-	apply_word(context, pcpc_word_make(deferred->owner, (uint32_t)deferred->count,
-					   (int32_t)deferred->delta));
-}
-
+/* What a drain of stat slots wants, and whose they are. */
 struct wish {
 	struct pcpc_domain *domain;
 	pcpc_match_fn *match;
@@ -171,9 +165,13 @@ static bool match_wish(uint32_t id, void *context)
 	return wish->match(id, wish->context);
 }
 
+/* The drain knows charge words: their fields give the whole word back. */
 static void settle_wish(const struct pcpc_deferred *deferred, void *context)
 {
-	settle_drained(deferred, ((const struct wish *)context)->domain);
+	const struct wish *wish = context;
+
+	apply_word(wish->domain, pcpc_word_make(deferred->owner, (uint32_t)deferred->count,
+						(int32_t)deferred->delta));
 }
 
 /* Takes the deltas of the owners that match out of all slots, and applies them. 0, or what

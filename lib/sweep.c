@@ -8,8 +8,6 @@
 #define _GNU_SOURCE
 #include "owner_private.h"
 
-#include <stdlib.h>
-
 #define SWEEP_EVERY 1000u
 
 /* A broken twin does not look, and must be seen to free owners that have units. */

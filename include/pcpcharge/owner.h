@@ -50,7 +50,8 @@ struct pcpc_domain_config {
 	uint32_t batch;		 /* units, 1..PCPC_COUNT_MAX, or PCPC_BATCH_NONE; must be given */
 	const struct pcpc_item *items; /* what statistics there are (stat.h); copied */
 	uint32_t nr_items, nr_nodes;   /* their product is at most 4,096; no nodes: 1 */
-	uint32_t coupled_item; /* the item that charge deltas move; without items nobody reads it */
+	uint32_t coupled_item; /* the item that charge deltas move; without items they move nothing
+				*/
 	uint32_t delta_batch;  /* 1..PCPC_DELTA_MAX; 0: max(64, 2 x CPUs) */
 	uint32_t stocks_per_cpu; /* as in struct pcpc_cache_config */
 	enum pcpc_engine engine;

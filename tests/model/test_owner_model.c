@@ -778,6 +778,8 @@ static uint64_t run_script(uint64_t seed, enum pcpc_engine engine, bool limits, 
 				  .trace = 1 };
 	for (i = 0; i < MOST; i++)
 		script.of[i].parent = -1;
+	config.items = &(struct pcpc_item){ "moved", "units" };
+	config.nr_items = 1;
 	config.batch = chance(8) ? 1 + (uint32_t)below(500) : 64;
 	config.stocks_per_cpu = 1u << below(3); /* few slots, so that they evict each other */
 	if (!create_domain(&config))

@@ -4,6 +4,8 @@
  * is left out of the library.
  */
 #define _GNU_SOURCE
+#include <pcpcharge/stat.h>
+
 #include "owner_twins.h"
 
 #define OTHERS 14
@@ -189,7 +191,7 @@ int __wrap_pcpc_cache_drain(struct pcpc_cache *cache, pcpc_match_fn *match, pcpc
 
 static void on_freed(struct pcpc_owner *owner)
 {
-	int64_t coupled = atomic_load(&books_of(owner)->coupled);
+	int64_t coupled = pcpc_stat_read_local(owner, 0);
 
 	if (owner != victim)
 		return;
@@ -213,6 +215,8 @@ void open_stage(void)
 		.size = sizeof(config),
 		.batch = 64,
 		.delta_batch = DELTA_BATCH,
+		.items = &(struct pcpc_item){ "moved", "units" },
+		.nr_items = 1,
 		.stocks_per_cpu = 1,
 		.engine = engine,
 		.index = PCPC_INDEX_CPU,

@@ -16,6 +16,8 @@
 #include <pthread.h>
 #include <semaphore.h>
 
+#include <pcpcharge/stat.h>
+
 #include "owner_private.h"
 #include "unit_support.h"
 
@@ -93,6 +95,8 @@ static inline bool open_domain(int engine, uint32_t batch, uint32_t stocks)
 {
 	struct pcpc_domain_config config = domain_config((enum pcpc_engine)engine, batch);
 
+	config.items = &(struct pcpc_item){ "moved", "units" };
+	config.nr_items = 1;
 	config.stocks_per_cpu = stocks;
 	if (!create_domain(&config))
 		return false;
@@ -199,10 +203,10 @@ static inline uint64_t stock_of(const struct pcpc_owner *owner)
 	return slots_of(owner).count;
 }
 
-/* All that charges have moved the coupled item by. */
-static inline int64_t coupled_of(const struct pcpc_owner *owner)
+/* All that charges have moved the coupled item by, item 0 here. */
+static inline int64_t coupled_of(struct pcpc_owner *owner)
 {
-	return atomic_load(&books_of(owner)->coupled) + slots_of(owner).delta;
+	return pcpc_stat_read_local(owner, 0) + slots_of(owner).delta;
 }
 
 static inline uint64_t events_of(const struct pcpc_owner *owner, enum pcpc_event event)

@@ -683,17 +683,17 @@ START_TEST(deltas_move_the_coupled_item_and_none_is_lost)
 	ck_assert_int_eq(coupled_of(mid), 0);
 	ck_assert_int_eq(coupled_of(root), 0);
 	(void)pcpc_owner_drain(root);
-	ck_assert_int_eq(atomic_load(&books_of(leaf)->coupled), expected);
+	ck_assert_int_eq(pcpc_stat_read_local(leaf, 0), expected);
 	/* small deltas stay in the slot until they are 64 */
-	expected = atomic_load(&books_of(leaf)->coupled);
+	expected = pcpc_stat_read_local(leaf, 0);
 	for (i = 1; i < 64; i++) {
 		ck_assert_int_eq(pcpc_charge_stat(leaf, 0, 1), 0);
 		ck_assert_int_eq(slots_of(leaf).delta, i);
-		ck_assert_int_eq(atomic_load(&books_of(leaf)->coupled), expected);
+		ck_assert_int_eq(pcpc_stat_read_local(leaf, 0), expected);
 	}
 	pcpc_uncharge_stat(leaf, 0, 1);
 	ck_assert_int_eq(slots_of(leaf).delta, 0);
-	ck_assert_int_eq(atomic_load(&books_of(leaf)->coupled), expected + 64);
+	ck_assert_int_eq(pcpc_stat_read_local(leaf, 0), expected + 64);
 	uncharge(leaf, held);
 }
 END_TEST

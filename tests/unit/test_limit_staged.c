@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * test_limit_staged.c - limits, in interleavings that are made and not waited for: a charge that
- * has looked at max and not yet taken, a surplus that is counted and not yet stocked.
+ * has looked at max and not yet taken, a surplus that is counted and not yet stocked; and drains
+ * that are refused.
  *
- * Linked with owner_staged_counter.c in place of counter.c, and with --wrap=pcpc_cache_refill.
+ * Linked with owner_staged_counter.c in place of counter.c, and with --wrap=pcpc_cache_refill and
+ * --wrap=pcpc_cache_drain.
  */
 #define _GNU_SOURCE
 #include "owner_staged_counter.h"
@@ -15,7 +17,12 @@ void __real_pcpc_cache_refill(struct pcpc_cache *cache, uint32_t owner, uint64_t
 void __wrap_pcpc_cache_refill(struct pcpc_cache *cache, uint32_t owner, uint64_t count,
 			      int64_t delta, const struct pcpc_marks *marks,
 			      struct pcpc_deferred *ret_deferred);
+int __real_pcpc_cache_drain(struct pcpc_cache *cache, pcpc_match_fn *match, pcpc_settle_fn *settle,
+			    void *context);
+int __wrap_pcpc_cache_drain(struct pcpc_cache *cache, pcpc_match_fn *match, pcpc_settle_fn *settle,
+			    void *context);
 
+static bool membarrier_refused;
 static sem_t arrived, go_on;
 static _Atomic(const void *) counter_held_up; /* whoever is about to change it is, once */
 static _Atomic uint32_t refill_held_up;	      /* the id whose refill is, once */
@@ -47,6 +54,12 @@ void __wrap_pcpc_cache_refill(struct pcpc_cache *cache, uint32_t owner, uint64_t
 		wait_for(&go_on);
 	}
 	__real_pcpc_cache_refill(cache, owner, count, delta, marks, ret_deferred);
+}
+
+int __wrap_pcpc_cache_drain(struct pcpc_cache *cache, pcpc_match_fn *match, pcpc_settle_fn *settle,
+			    void *context)
+{
+	return membarrier_refused ? -EPERM : __real_pcpc_cache_drain(cache, match, settle, context);
 }
 
 static void start(struct worker *first, struct worker *second)
@@ -225,6 +238,33 @@ START_TEST(a_surplus_in_flight_is_not_stocked_below_a_lowered_limit)
 }
 END_TEST
 
+/* charge.h: -EAGAIN where "membarrier is refused"; owner.h: the eventfd is "readable when poll has
+ * something to do". A poll that cannot find out either has nothing left to do, and does not ring
+ * for itself. */
+START_TEST(poll_does_not_ring_for_itself_where_membarrier_is_refused)
+{
+	struct pcpc_owner *leaf;
+
+	if (!open_domain(_i, PCPC_BATCH_NONE, 0))
+		return;
+	leaf = make_owner(root, 100, 0);
+	charge(leaf, 100);
+	membarrier_refused = true;
+	ck_assert_int_eq(pcpc_charge_flags(leaf, 1, PCPC_NOWAIT, NULL), -EAGAIN);
+	ck_assert(rung());
+	pcpc_domain_poll(domain);
+	ck_assert(!rung());
+	/* One that may wait cannot be sure either, and leaves it to poll once more. */
+	ck_assert_int_eq(pcpc_charge(leaf, 1), -EAGAIN);
+	ck_assert(rung());
+	pcpc_domain_poll(domain);
+	ck_assert(!rung());
+	membarrier_refused = false;
+	ck_assert_int_eq(pcpc_charge(leaf, 1), -EDQUOT);
+	uncharge(leaf, 100);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("limit staged");
@@ -235,5 +275,6 @@ int main(void)
 	by_each_engine(tests, a_charge_that_saw_the_old_max_passes_where_it_fits);
 	by_each_engine(tests, a_surplus_in_flight_refuses_nobody);
 	by_each_engine(tests, a_surplus_in_flight_is_not_stocked_below_a_lowered_limit);
+	by_each_engine(tests, poll_does_not_ring_for_itself_where_membarrier_is_refused);
 	return unit_run(suite);
 }

@@ -188,12 +188,13 @@ START_TEST(unknown_items_nodes_and_owners_are_nothing)
 }
 END_TEST
 
-/* owner.h: "without items nobody reads it": a domain that was made without any. */
+/* owner.h: "without items they move nothing": a domain that was made without any. */
 START_TEST(a_domain_without_items_has_no_statistics)
 {
+	struct pcpc_domain_config config = domain_config((enum pcpc_engine)_i, 64);
 	struct pcpc_owner *leaf;
 
-	if (!open_domain(_i, 64, 0))
+	if (!create_domain(&config))
 		return;
 	leaf = child_of(root);
 	add(leaf, 0, 1000000);
