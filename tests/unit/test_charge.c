@@ -506,7 +506,7 @@ START_TEST(an_unlimited_owner_is_full_at_int64_max)
 }
 END_TEST
 
-/* Issue 3, 8: "NULL, amounts above INT64_MAX ...: clear errors, nothing changed"; charge.h. */
+/* Required: "NULL, amounts above INT64_MAX ...: clear errors, nothing changed"; charge.h. */
 START_TEST(bad_arguments_change_nothing)
 {
 	static const uint64_t amounts[] = { (uint64_t)INT64_MAX + 1, UINT64_MAX - 1, UINT64_MAX };

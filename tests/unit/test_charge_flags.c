@@ -306,7 +306,7 @@ START_TEST(nowait_does_not_drain_and_poll_does)
 }
 END_TEST
 
-/* Issue 3, 3: "Programs that only use NOWAIT and call poll reach the last unit of every limit." */
+/* Required: "Programs that only use NOWAIT and call poll reach the last unit of every limit." */
 START_TEST(with_nowait_alone_the_last_unit_is_reached)
 {
 	struct pcpc_owner *mid, *leaf[20];
@@ -391,7 +391,7 @@ START_TEST(noreclaim_drains_but_calls_nobody)
 }
 END_TEST
 
-/* Issue 3, 6: "A charge made inside the caller's own urcu-bp read-side section never hangs."
+/* Required: "A charge made inside the caller's own urcu-bp read-side section never hangs."
  * Section 7: it answers -EAGAIN, as NOWAIT does. */
 START_TEST(inside_a_read_side_section_a_charge_does_not_wait)
 {

@@ -115,7 +115,7 @@ static void check_crowd(struct crowd *crowd)
 }
 
 /* G2, asks 10: "24 threads on one owner with a small max and an exact shared counter beside it;
- * never above max" (issue 3). */
+ * never above max". */
 START_TEST(asks_10_24_threads_never_pass_a_small_limit)
 {
 	struct crowd crowd = { .nr_leaves = 1, .most = 5, .rounds = UNIT_SANITIZED ? 300 : 2000 };
@@ -158,7 +158,7 @@ static void *charge_once(void *context)
 	return NULL;
 }
 
-/* "The same with 10,000 short-lived threads" (issue 3); asks 11: "thread exit without ceremony". */
+/* "The same with 10,000 short-lived threads"; asks 11: "thread exit without ceremony". */
 START_TEST(asks_11_threads_come_and_go_without_ceremony)
 {
 	/* of 24 */

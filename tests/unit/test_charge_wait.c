@@ -395,7 +395,7 @@ static void run_crowd(uint32_t threads, uint64_t max, uint64_t most, uint32_t ro
 	ck_assert_uint_eq(pcpc_owner_usage_exact(crowd.limited), 0);
 }
 
-/* Issue 3, 3: "no lost wake-up". Two take turns at a single unit. */
+/* Required: "no lost wake-up". Two take turns at a single unit. */
 START_TEST(two_who_take_turns_never_sleep_on)
 {
 	if (!open_domain(_i, 64, 0))

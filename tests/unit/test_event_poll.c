@@ -238,7 +238,7 @@ static void do_everything(struct told *told, struct pcpc_owner *owner, enum pcpc
 	ck_assert_int_eq(pcpc_owner_set_notify(owner, NULL, NULL), 0);
 }
 
-/* Issue 3, 4: "Callbacks run with no lock held and never inside an RCU read-side section"; asks 7.
+/* Required: "Callbacks run with no lock held and never inside an RCU read-side section"; asks 7.
  */
 START_TEST(asks_7_a_callback_may_do_everything)
 {

@@ -37,7 +37,7 @@ static void end(void)
 	worker_stop(&elsewhere);
 }
 
-/* G3, asks 14: "the slow path drains all cached credit of that subtree before refusing"; issue 3:
+/* G3, asks 14: "the slow path drains all cached credit of that subtree before refusing";
  * "200 children strand units on one CPU, then the parent's limit must be fully usable from
  * another".
  */

@@ -85,7 +85,7 @@ static void fill(struct pcpc_owner *limited, struct pcpc_owner *leaf)
 	ck_assert_uint_eq(cap_of(limited), 0);
 }
 
-/* Issue 3: "A tenant that stays refused for a million charges causes a bounded number of drains".
+/* Required: "A tenant that stays refused for a million charges causes a bounded number of drains".
  * Section 7: "every later one is final at once: a tenant that sits at its limit costs a few atomics
  * a charge, and no drains". The clock runs through half an hour meanwhile. */
 START_TEST(a_million_refusals_cost_no_further_drain)
@@ -138,7 +138,7 @@ START_TEST(a_small_limit_that_stays_full_stays_exact)
 }
 END_TEST
 
-/* A thousand tenants at their limits at once (issue 3, "neither"). */
+/* A thousand tenants at their limits at once. */
 START_TEST(a_thousand_full_tenants_cost_no_drains_either)
 {
 	struct pcpc_owner *tenant[1000];
@@ -377,7 +377,7 @@ static void end_load(struct load *load)
 }
 
 /*
- * Issue 3: "A tree at half load with 200 unlimited children under one limited parent runs nearly
+ * Required: "A tree at half load with 200 unlimited children under one limited parent runs nearly
  * all hits: drains and misses per million operations are counted and bounded." Section 7: "about
  * one drain per million operations at half load". A microsecond an operation.
  *

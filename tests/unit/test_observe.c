@@ -46,7 +46,7 @@ static bool open_small(int engine)
 	return true;
 }
 
-/* observe.h, TEXT. Issue 4, 6: "text tree". */
+/* observe.h, TEXT. Required: "text tree". */
 START_TEST(text_is_a_tree_in_columns)
 {
 	char *text, expected[1024];
@@ -220,7 +220,7 @@ static const struct {
 };
 #define NR_SPELLINGS (sizeof(spellings) / sizeof(spellings[0]))
 
-/* Issue 4, 6: "escaped labels"; observe.h: "a byte that is not UTF-8 becomes U+FFFD". */
+/* Required: "escaped labels"; observe.h: "a byte that is not UTF-8 becomes U+FFFD". */
 START_TEST(names_of_all_kinds_are_escaped)
 {
 	char *text, *json, *metrics, expected[256];
@@ -409,7 +409,7 @@ START_TEST(stocked_units_are_shown_with_their_owner)
 }
 END_TEST
 
-/* Issue 4, 6: "monotonic counters that survive the death of owners". Conventions: "memory.stat
+/* Required: "monotonic counters that survive the death of owners". Conventions: "memory.stat
  * counters went backwards". */
 START_TEST(counters_of_ancestors_survive_the_death_of_owners)
 {

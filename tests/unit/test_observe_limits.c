@@ -61,7 +61,7 @@ static bool open_tree(int engine)
 	return true;
 }
 
-/* Issue 4, 6: "depth and top-N limits". a has 101, b 60, d and f 50, e 30, c 20; 311 in all. */
+/* Required: "depth and top-N limits". a has 101, b 60, d and f 50, e 30, c 20; 311 in all. */
 START_TEST(the_largest_children_come_first_and_the_others_in_sum)
 {
 	struct pcpc_report_config config = limits(NULL, 0, 3);
@@ -273,7 +273,7 @@ START_TEST(unsound_configurations_are_refused)
 }
 END_TEST
 
-/* Issue 4: depth 64; every format, and the path from the root down. */
+/* Required: depth 64; every format, and the path from the root down. */
 START_TEST(a_tree_of_sixty_four_levels_is_shown)
 {
 	struct pcpc_owner *owner;

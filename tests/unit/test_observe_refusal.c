@@ -184,7 +184,7 @@ static struct pcpc_domain_stats stats_now(void)
 	return stats;
 }
 
-/* Issue 4, 7: "engine, CPUs, owners, drains, sweeps, resident bytes". */
+/* Required: "engine, CPUs, owners, drains, sweeps, resident bytes". */
 START_TEST(figures_of_a_domain_are_those_of_its_life)
 {
 	struct pcpc_owner *owner, *kept;

@@ -77,7 +77,7 @@ static void check_metrics(char *text)
 	free(lines);
 }
 
-/* Issue 4, 6: "while charging goes on". */
+/* Required: "while charging goes on". */
 START_TEST(reports_are_whole_while_threads_charge_create_and_destroy)
 {
 	const struct pcpc_report_config some = { sizeof(some), NULL, 0, 4 };

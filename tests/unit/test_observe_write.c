@@ -60,7 +60,7 @@ char *__wrap_strdup(const char *text)
 	return __real_strdup(text);
 }
 
-/* Issue 4, 6: "without allocation". */
+/* Required: "without allocation". */
 START_TEST(a_report_allocates_nothing)
 {
 	const struct pcpc_report_config config = { sizeof(config), NULL, 3, 5 };

@@ -85,7 +85,7 @@ START_TEST(asks_3_another_thread_uncharges_an_owner_that_went)
 }
 END_TEST
 
-/* charge.h: "-ESHUTDOWN: the owner is offline", forced ones too; issue 3, 8: nothing changed. */
+/* charge.h: "-ESHUTDOWN: the owner is offline", forced ones too; nothing changed. */
 START_TEST(an_owner_that_went_is_not_charged)
 {
 	static const unsigned int flags[] = { 0,
@@ -381,7 +381,7 @@ static uint64_t resident_bytes(void)
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Issue 3: "Bytes per owner at most 512 without statistics"; "up to a million owners a domain":
+/* Required: "Bytes per owner at most 512 without statistics"; "up to a million owners a domain":
  * a tenth of it, all charged and in the tree at once. */
 START_TEST(a_hundred_thousand_owners)
 {
@@ -420,7 +420,7 @@ START_TEST(a_hundred_thousand_owners)
 }
 END_TEST
 
-/* Issue 3, 1: "with memory flat over ten million"; asks 9: "10^6 create/destroy cycles leave RSS
+/* Required: "with memory flat over ten million"; asks 9: "10^6 create/destroy cycles leave RSS
  * flat". PCPC_PAIRS=10000000 for all of it. */
 START_TEST(asks_9_memory_is_flat_over_many_pairs)
 {

@@ -55,7 +55,7 @@ static const int64_t amounts[] = {
 
 #define NR_AMOUNTS (sizeof(amounts) / sizeof(amounts[0]))
 
-/* Issue 4: "64-bit totals; no wrap at any field boundary; negative deltas": beside whatever the
+/* Required: "64-bit totals; no wrap at any field boundary; negative deltas": beside whatever the
  * slot holds already, and without touching a neighbour of any kind. */
 START_TEST(deltas_of_any_size_arrive_whole)
 {
@@ -214,7 +214,7 @@ START_TEST(a_domain_without_items_has_no_statistics)
 }
 END_TEST
 
-/* Issue 4, point 1: "optionally per NUMA node". */
+/* Required: "optionally per NUMA node". */
 START_TEST(nodes_are_told_apart_and_summed)
 {
 	struct pcpc_owner *mid, *leaf;

@@ -425,7 +425,7 @@ START_TEST(every_item_is_2_s_old_at_most)
 }
 END_TEST
 
-/* Issue 4, point 3: within the 2 s a cheap read never drains. */
+/* Required: within the 2 s a cheap read never drains. */
 START_TEST(reads_within_2_s_drain_nothing)
 {
 	uint64_t drains;

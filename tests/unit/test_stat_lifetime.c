@@ -29,7 +29,7 @@ static void bring_to(struct pcpc_owner *leaf, enum stage stage)
 		(void)exactly(root, 1);
 }
 
-/* G10, issue 4 point 5: "a dead owner's deltas reach its ancestors exactly once", wherever they
+/* G10: "a dead owner's deltas reach its ancestors exactly once", wherever they
  * were when it died. */
 START_TEST(deltas_of_a_dead_owner_reach_its_ancestors_once)
 {
@@ -204,7 +204,7 @@ START_TEST(an_id_that_is_used_again_starts_at_0)
 }
 END_TEST
 
-/* Issue 4, point 6: "monotonic counters that survive the death of owners". */
+/* Required: "monotonic counters that survive the death of owners". */
 START_TEST(totals_of_the_living_never_fall_when_owners_die)
 {
 	struct pcpc_owner *alive[8] = { NULL }, *mid;

@@ -137,7 +137,7 @@ static void add_batch_at_every_level(struct pcpc_owner *owner)
 	add(owner, 2, 100);
 }
 
-/* Issue 4: "Updates during a flush are seen by the next one": once, whatever the first one saw. */
+/* Required: "Updates during a flush are seen by the next one": once, whatever the first one saw. */
 START_TEST(updates_during_a_flush_are_seen_by_the_next)
 {
 	int64_t batches = 0, round;
