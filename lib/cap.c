@@ -41,13 +41,16 @@ static void note_change(struct pcpc_books *books)
 	atomic_store_explicit(&books->changed_at, pcpc_now(), memory_order_relaxed);
 }
 
-/* Where a cap begins: one owner stocks a sixteenth of max at the most, on all CPUs together. */
+/* Where a cap begins: one owner stocks a sixteenth of max at the most, on all CPUs together; in
+ * kernel style it begins where it takes nothing away. */
 uint32_t pcpc_first_cap(const struct pcpc_domain *domain, uint64_t max)
 {
 	uint64_t cap = max / (16ull * domain->nr_cpus);
 
 	if (max >= PCPC_UNLIMITED)
 		return CAP_NONE;
+	if (kernel_style(domain))
+		return PCPC_COUNT_MAX;
 	if (cap < 1)
 		cap = 1;
 	return cap < PCPC_COUNT_MAX ? (uint32_t)cap : PCPC_COUNT_MAX;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * charge.c - charging and uncharging: the hit, and the climb that a miss makes.
+ * charge.c - charging and uncharging: the hit, and the tries that a miss makes.
  *
  * A hit touches the owner's hot line and its word in the running CPU's stock. Whatever defers
  * something, and every miss, runs inside a read-side section of liburcu-bp that begins before a
@@ -8,198 +8,14 @@
  * hands is not freed. Amounts are taken into counters before they are stocked or handed out, and
  * leave them after they have left the stocks: so a counter is never below what it stands for.
  *
- * Settling is in settle.c, what happens where there is no room in limit.c.
+ * How a miss takes units from the counters is in climb.c, settling in settle.c, what happens where
+ * there is no room in limit.c.
  */
 #define _GNU_SOURCE
 #include "owner_private.h"
 
 #include <errno.h>
 #include <string.h>
-
-#define LEVELS (PCPC_DEPTH_MAX + 1)
-
-/* One level of a climb: what its counter took, and how much of that is to be stocked. */
-struct step {
-	struct pcpc_owner *owner;
-	uint64_t usage, amount, surplus;
-	uint32_t batch;
-};
-
-/* How much a climb takes beyond the amount. Each next kind is tried when the one before did not
- * fit. */
-enum greed {
-	GREED_BATCH,   /* full batches */
-	GREED_AT_HAND, /* as much of a batch as lies in the parent's stock */
-	GREED_NONE,    /* nothing but the amount is asked of anybody */
-};
-
-/*
- * What to take beyond what is needed. A slot that ran dry takes a full batch in all; an owner
- * without a slot on this CPU an eighth of one, for it may never be seen here again.
- */
-static uint64_t surplus_of(struct pcpc_owner *owner, uint64_t needed, uint32_t batch,
-			   enum greed greed)
-{
-	struct pcpc_cache *cache = owner->domain->cache;
-	uint64_t surplus;
-	uint32_t stocked;
-
-	if (!batch || greed == GREED_NONE)
-		return 0;
-	if (!pcpc_cache_peek(cache, owner->id, &stocked))
-		surplus = batch / 8;
-	else
-		surplus = batch > needed ? batch - needed : 0;
-	if (greed == GREED_BATCH || !surplus)
-		return surplus;
-	if (!owner->parent || !pcpc_cache_peek(cache, owner->parent->id, &stocked) ||
-	    stocked <= needed)
-		return 0;
-	return stocked - needed < surplus ? stocked - needed : surplus;
-}
-
-/* Takes from a counter. A max that was lowered meanwhile is held to: what was taken goes back. */
-static bool take_amount(struct step *step, uint64_t amount)
-{
-	struct pcpc_books *books = books_of(step->owner);
-
-	step->amount = amount;
-	if (!pcpc_counter_take(books, amount, &step->usage))
-		return false;
-	/* Pairs with pcpc_owner_set_max(), see pcpc_counter_take(). */
-	if (step->usage <= atomic_load(&books->max))
-		return true;
-	pcpc_give(step->owner, amount);
-	return false;
-}
-
-/* Takes what a level needs, with a surplus if there is one and it fits. */
-static bool take(struct step *step, uint64_t needed, enum greed greed)
-{
-	step->surplus = surplus_of(step->owner, needed, step->batch, greed);
-	if (step->surplus && take_amount(step, needed + step->surplus))
-		return true;
-	step->surplus = 0;
-	return take_amount(step, needed);
-}
-
-/* Stocks what a level took too much. Whom an interior owner evicts is settled straight: nothing
- * cascades sideways. */
-static void stock_surplus(const struct step *step, bool interior, int64_t delta)
-{
-	struct pcpc_owner *owner = step->owner;
-	struct pcpc_marks marks = marks_of(owner, step->batch);
-	struct pcpc_deferred deferred;
-
-	if (!step->batch) {
-		apply_coupled(owner, delta);
-		return;
-	}
-	pcpc_cache_refill(owner->domain->cache, owner->id, step->surplus, delta, &marks, &deferred);
-	if (deferred.owner && deferred.owner != owner->id && interior)
-		pcpc_settle_straight(owner_of(owner->domain, deferred.owner), deferred.count,
-				     deferred.delta);
-	else
-		pcpc_settle_deferred(owner->domain, &deferred);
-}
-
-/* All levels have agreed: raise peaks, look at high, and stock the surpluses. */
-static void finish(const struct step *steps, unsigned int nr_steps, int64_t delta)
-{
-	unsigned int i;
-
-	for (i = 0; i < nr_steps; i++) {
-		pcpc_counter_peak(books_of(steps[i].owner), steps[i].usage);
-		pcpc_check_high(steps[i].owner, steps[i].usage);
-	}
-	for (i = 0; i < nr_steps; i++)
-		stock_surplus(&steps[i], i > 0, i ? 0 : delta);
-}
-
-/* A climb: from an owner to a top, which is not climbed itself (NULL: past the root). */
-struct climb {
-	struct pcpc_owner *owner;
-	const struct pcpc_owner *top;
-	uint64_t count;
-	int64_t delta;
-	struct pcpc_owner *over; /* out: who refused; then every level is as it was */
-	uint64_t cap;		 /* out: the cap word of that owner, just before */
-	bool reached;		 /* out: the top, and no stock on the way served it */
-	bool surplus;		 /* out: some level took one */
-};
-
-static void climb_down(const struct step *steps, const struct step *step)
-{
-	while (step-- > steps)
-		pcpc_give(step->owner, step->amount);
-}
-
-/* Climbs as far as it must: to the first level whose stock serves what the level below needs, or to
- * the top. */
-static bool climb_once(struct climb *climb, enum greed greed)
-{
-	struct pcpc_deferred deferred;
-	struct step steps[LEVELS], *step = steps;
-	struct pcpc_owner *level;
-	struct pcpc_marks marks;
-	uint64_t needed = climb->count;
-	int64_t delta = climb->delta;
-
-	climb->surplus = false;
-	for (level = climb->owner; level != climb->top; level = level->parent, step++) {
-		step->owner = level;
-		step->batch = pcpc_effective_batch(level);
-		marks = marks_of(level, step->batch);
-		if (pcpc_cache_consume(level->domain->cache, level->id, needed,
-				       level == climb->owner ? delta : 0, &marks, &deferred)) {
-			pcpc_settle_deferred(level->domain, &deferred);
-			if (level == climb->owner)
-				delta = 0;
-			break;
-		}
-		climb->cap = atomic_load(&books_of(level)->cap);
-		if (!take(step, needed, greed)) {
-			climb->over = level;
-			climb_down(steps, step);
-			return false;
-		}
-		climb->surplus |= step->surplus > 0;
-		needed = step->amount;
-	}
-	finish(steps, (unsigned int)(step - steps), delta);
-	climb->reached = level == climb->top;
-	climb->over = NULL;
-	return true;
-}
-
-static bool climb(struct climb *climb, enum greed greed)
-{
-	for (; greed < GREED_NONE; greed++)
-		if (climb_once(climb, greed))
-			return true;
-		else if (!climb->surplus)
-			return false;
-	return climb_once(climb, GREED_NONE);
-}
-
-/* Takes exactly count at every level, whatever the limits say. False: some counter would not hold
- * it; then every level is as it was. */
-static bool climb_by_force(struct pcpc_owner *owner, uint64_t count, int64_t delta)
-{
-	struct step steps[LEVELS], *step = steps;
-	struct pcpc_owner *level;
-
-	for (level = owner; level; level = level->parent, step++) {
-		*step = (struct step){ .owner = level, .amount = count };
-		if (!pcpc_counter_force(books_of(level), count, &step->usage)) {
-			climb_down(steps, step);
-			return false;
-		}
-		step->batch = pcpc_effective_batch(level);
-	}
-	finish(steps, (unsigned int)(step - steps), delta);
-	return true;
-}
 
 /* Gives units back, or moves the coupled item where count is 0: into the stock, or where nothing is
  * to be stocked up the tree. Inside a read-side section. */
@@ -226,7 +42,7 @@ static void put_back(struct pcpc_owner *owner, uint64_t count, int64_t delta)
 static int try_charge(struct pcpc_owner *owner, uint64_t count, int64_t delta, unsigned int flags,
 		      struct pcpc_trial *trial)
 {
-	struct climb attempt = { .owner = owner, .count = count, .delta = delta };
+	struct pcpc_climb attempt = { .owner = owner, .count = count, .delta = delta };
 	int r = 0;
 
 	urcu_bp_read_lock();
@@ -234,8 +50,8 @@ static int try_charge(struct pcpc_owner *owner, uint64_t count, int64_t delta, u
 		r = -ESHUTDOWN;
 	} else if (!count) {
 		put_back(owner, 0, delta);
-	} else if (!climb(&attempt, GREED_BATCH)) {
-		if (flags & PCPC_FORCE && climb_by_force(owner, count, delta))
+	} else if (!pcpc_climb(&attempt, GREED_BATCH)) {
+		if (flags & PCPC_FORCE && pcpc_climb_by_force(owner, count, delta))
 			pcpc_raise(attempt.over, PCPC_EVENT_FORCED);
 		else
 			r = -EDQUOT;
@@ -272,7 +88,7 @@ static bool give_up_branch(struct pcpc_owner *from, const struct pcpc_owner *top
 static int try_transfer(struct pcpc_owner *from, struct pcpc_owner *to, uint64_t count,
 			struct pcpc_trial *trial)
 {
-	struct climb attempt = { .owner = to, .top = to, .count = count };
+	struct pcpc_climb attempt = { .owner = to, .top = to, .count = count };
 	int r = 0;
 
 	urcu_bp_read_lock();
@@ -283,7 +99,7 @@ static int try_transfer(struct pcpc_owner *from, struct pcpc_owner *to, uint64_t
 	} else if (pcpc_owner_usage(from) < count) {
 		pcpc_raise(from, PCPC_EVENT_UNDERFLOW);
 		r = -EINVAL;
-	} else if (!climb(&attempt, GREED_NONE)) {
+	} else if (!pcpc_climb(&attempt, GREED_NONE)) {
 		pcpc_trial_look(trial, attempt.over, attempt.cap);
 		r = -EDQUOT;
 	} else if (!attempt.reached) {

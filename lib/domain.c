@@ -50,7 +50,7 @@ static int check_domain_config(const struct pcpc_domain_config *config,
 		return r;
 	if (!ret_config->batch || !pcpc_batch_sound(ret_config->batch) ||
 	    ret_config->delta_batch > (uint32_t)PCPC_DELTA_MAX ||
-	    ret_config->flags & ~PCPC_DOMAIN_NO_FORK_HOOKS ||
+	    ret_config->flags & ~(PCPC_DOMAIN_NO_FORK_HOOKS | PCPC_DOMAIN_KERNEL) ||
 	    (ret_config->nr_items &&
 	     (!ret_config->items || ret_config->coupled_item >= ret_config->nr_items)) ||
 	    (uint64_t)ret_config->nr_items * (ret_config->nr_nodes ? ret_config->nr_nodes : 1) >

@@ -94,7 +94,7 @@ static void drain_for_charge(struct pcpc_owner *over)
 	if (pcpc_due(&books->drained_at) ||
 	    back > atomic_load_explicit(&books->brought_back, memory_order_relaxed))
 		atomic_store_explicit(&books->brought_back, back, memory_order_relaxed);
-	if (back > max / 64)
+	if (back > max / 64 && !kernel_style(over->domain))
 		pcpc_halve_cap(books);
 }
 

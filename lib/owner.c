@@ -62,6 +62,8 @@ static void raise_batches(struct pcpc_owner *owner)
 	bool raised;
 
 	raise_to(&books->widest, batch);
+	if (kernel_style(owner->domain))
+		return;
 	for (level = owner->parent; level; level = level->parent) {
 		books = books_of(level);
 		batch = batch * 8 < PCPC_COUNT_MAX ? batch * 8 : PCPC_COUNT_MAX;

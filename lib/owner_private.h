@@ -203,6 +203,12 @@ static inline void apply_coupled(struct pcpc_owner *owner, int64_t delta)
 	pcpc_stat_apply(owner, owner->domain->coupled_item, delta);
 }
 
+/* Does everything go to the counters up to the root, as in the kernel? */
+static inline bool kernel_style(const struct pcpc_domain *domain)
+{
+	return domain->flags & PCPC_DOMAIN_KERNEL;
+}
+
 /* The watermarks of an owner's slots; batch: its effective one. */
 static inline struct pcpc_marks marks_of(const struct pcpc_owner *owner, uint32_t batch)
 {
@@ -228,6 +234,31 @@ void pcpc_settle_straight(struct pcpc_owner *owner, uint64_t count, int64_t delt
 void pcpc_settle_deferred(struct pcpc_domain *domain, const struct pcpc_deferred *deferred);
 void pcpc_check_high(struct pcpc_owner *owner, uint64_t usage);
 void pcpc_check_relieved(struct pcpc_owner *owner);
+
+/* climb.c; inside a read-side section */
+
+/* How much a climb takes beyond the amount. Each next kind is tried when the one before did not
+ * fit. */
+enum greed {
+	GREED_BATCH,   /* full batches */
+	GREED_AT_HAND, /* as much of a batch as lies in the parent's stock */
+	GREED_NONE,    /* nothing but the amount is asked of anybody */
+};
+
+/* A climb: from an owner to a top, which is not climbed itself (NULL: past the root). */
+struct pcpc_climb {
+	struct pcpc_owner *owner;
+	const struct pcpc_owner *top;
+	uint64_t count;
+	int64_t delta;
+	struct pcpc_owner *over; /* out: who refused; then every level is as it was */
+	uint64_t cap;		 /* out: the cap word of that owner, just before */
+	bool reached;		 /* out: the top, and no stock on the way served it */
+	bool surplus;		 /* out: some level took one */
+};
+
+bool pcpc_climb(struct pcpc_climb *climb, enum greed greed);
+bool pcpc_climb_by_force(struct pcpc_owner *owner, uint64_t count, int64_t delta);
 
 /* charge.c */
 int pcpc_charge_internal(struct pcpc_owner *owner, uint64_t count, int64_t delta,

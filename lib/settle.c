@@ -93,6 +93,7 @@ void pcpc_settle(struct pcpc_owner *owner, uint64_t count, int64_t delta)
 {
 	struct pcpc_domain *domain = owner->domain;
 	const struct pcpc_owner *reclaiming = pcpc_this_thread.reclaiming;
+	bool kernel = kernel_style(domain);
 	bool straight = reclaiming && pcpc_within(owner, reclaiming);
 	struct pcpc_deferred deferred;
 	struct pcpc_marks marks;
@@ -106,7 +107,7 @@ void pcpc_settle(struct pcpc_owner *owner, uint64_t count, int64_t delta)
 		owner = owner->parent;
 		if (!owner || !count)
 			return;
-		if (straight || owner_offline(owner))
+		if (kernel || straight || owner_offline(owner))
 			continue;
 		marks = marks_of(owner, pcpc_effective_batch(owner));
 		pcpc_cache_refill(domain->cache, owner->id, count, 0, &marks, &deferred);

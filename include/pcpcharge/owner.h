@@ -56,7 +56,7 @@ struct pcpc_domain_config {
 	uint32_t stocks_per_cpu; /* as in struct pcpc_cache_config */
 	enum pcpc_engine engine;
 	enum pcpc_index index;
-	unsigned int flags; /* PCPC_DOMAIN_NO_FORK_HOOKS or 0 */
+	unsigned int flags; /* PCPC_DOMAIN_NO_FORK_HOOKS, PCPC_DOMAIN_KERNEL */
 };
 
 /* The program calls liburcu-bp's fork hooks itself, so this library must not: they take mutexes
@@ -64,6 +64,14 @@ struct pcpc_domain_config {
  * program calls them around fork(), or by handlers of pthread_atfork() that it installs after it
  * has made the first domain. */
 #define PCPC_DOMAIN_NO_FORK_HOOKS 1u
+
+/* Batching to the letter of Linux memcg, for programs that expect its numbers. A charge that its
+ * stock does not serve takes a whole batch, or the amount where that is larger, from every counter
+ * up to the root, and stocks the rest for its own owner; where that does not fit it takes exactly
+ * the amount. What is given up leaves every counter up to the root likewise: the stocks of
+ * ancestors serve their own charges only, and their batch is not raised. How much is stocked does
+ * not depend on max until a refusal had to be made sure of. All guarantees hold as ever. */
+#define PCPC_DOMAIN_KERNEL 2u
 
 /**
  * pcpc_domain_create: make a domain with a root that has no limit.

@@ -780,6 +780,7 @@ static uint64_t run_script(uint64_t seed, enum pcpc_engine engine, bool limits, 
 		script.of[i].parent = -1;
 	config.items = &(struct pcpc_item){ "moved", "units" };
 	config.nr_items = 1;
+	config.flags = chance(4) ? PCPC_DOMAIN_KERNEL : 0;
 	config.batch = chance(8) ? 1 + (uint32_t)below(500) : 64;
 	config.stocks_per_cpu = 1u << below(3); /* few slots, so that they evict each other */
 	if (!create_domain(&config))
