@@ -78,11 +78,27 @@ double bench_now_ns(void);
 bool bench_read_options(int argc, char **argv, double brief_seconds, double full_seconds,
 			const char *parts, struct bench_options *ret_options);
 bool bench_wants(const struct bench_options *options, const char *part);
+/* A benchmark in several parts: main() of those. measure() returns 0, -EILSEQ: totals are wrong, or
+ * another negative errno. */
+struct bench_part {
+	const char *name;
+	int (*measure)(const struct bench_options *options);
+};
+int bench_run_parts(const struct bench_part *parts, size_t nr_parts,
+		    const struct bench_options *options);
 
 /* bench_blocks.c */
 /* Owners chosen at random, 1..nr_owners: the same for the same seed, everywhere. */
 void bench_choose_ids(uint16_t ids[BENCH_IDS], uint32_t nr_owners, uint64_t seed);
 bool bench_has_second_cpu(enum bench_scenario scenario);
+/* Which blocks there are to be; 0 ends a list. */
+struct bench_plan {
+	unsigned int depth[4];
+	uint32_t owners[BENCH_NR_SCENARIOS][8];
+};
+/* Every scenario that this machine has the CPUs for; returns how many there are. */
+unsigned int bench_make_blocks(const struct bench_plan *plan, const struct bench_options *options,
+			       struct bench_block *blocks);
 /* All blocks, in several passes, and their medians. */
 void bench_run_blocks(struct bench_block *blocks, unsigned int nr_blocks,
 		      const struct bench_options *options);
@@ -129,6 +145,9 @@ void bench_print_rounds(const struct bench_block *blocks, unsigned int nr_blocks
 void bench_print_table(const struct bench_block *blocks, unsigned int nr_blocks,
 		       enum bench_scenario scenario, unsigned int depth, const char *title,
 		       const struct bench_column *column);
+/* Median, minimum and ratio, each in a table. */
+void bench_print_times(const struct bench_block *blocks, unsigned int nr_blocks,
+		       enum bench_scenario scenario, unsigned int depth, const char *title);
 const struct bench_block *bench_find_block(const struct bench_block *blocks, unsigned int nr_blocks,
 					   enum bench_scenario scenario, uint32_t nr_owners,
 					   unsigned int depth);

@@ -334,6 +334,25 @@ static void run_block(struct bench_block *block, const struct bench_options *opt
 	free(ids);
 }
 
+unsigned int bench_make_blocks(const struct bench_plan *plan, const struct bench_options *options,
+			       struct bench_block *blocks)
+{
+	unsigned int scenario, d, i, nr_blocks = 0;
+
+	for (scenario = 0; scenario < BENCH_NR_SCENARIOS; scenario++) {
+		if (scenarios[scenario].two_cpus && options->cpu[1] < 0)
+			continue;
+		for (d = 0; plan->depth[d]; d++)
+			for (i = 0; plan->owners[scenario][i]; i++)
+				blocks[nr_blocks++] = (struct bench_block){
+					.scenario = (enum bench_scenario)scenario,
+					.nr_owners = plan->owners[scenario][i],
+					.depth = plan->depth[d],
+				};
+	}
+	return nr_blocks;
+}
+
 void bench_run_blocks(struct bench_block *blocks, unsigned int nr_blocks,
 		      const struct bench_options *options)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * bench_options.c - the command line, which is the same for all benchmarks.
+ * bench_options.c - the command line, and running a benchmark's parts: the same for all of them.
  */
 #define _GNU_SOURCE
 #include "bench.h"
@@ -105,4 +105,30 @@ bool bench_read_options(int argc, char **argv, double brief_seconds, double full
 bool bench_wants(const struct bench_options *options, const char *part)
 {
 	return !options->only || !strcmp(options->only, part);
+}
+
+int bench_run_parts(const struct bench_part *parts, size_t nr_parts,
+		    const struct bench_options *options)
+{
+	int failed = 0, r;
+	size_t i;
+
+	/* The line with the names; contests append. */
+	if (options->csv && bench_write_csv(NULL, 0, options->csv) < 0)
+		fprintf(stderr, "%s: cannot write %s\n", program_invocation_short_name,
+			options->csv);
+	bench_print_machine(options);
+	for (i = 0; i < nr_parts; i++) {
+		if (!bench_wants(options, parts[i].name))
+			continue;
+		r = parts[i].measure(options);
+		fflush(stdout);
+		if (r < 0) {
+			fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name,
+				parts[i].name, r == -EILSEQ ? "totals are wrong" : strerror(-r));
+			failed = 1;
+		}
+	}
+	bench_print_targets();
+	return failed;
 }

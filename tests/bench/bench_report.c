@@ -145,6 +145,22 @@ void bench_print_table(const struct bench_block *blocks, unsigned int nr_blocks,
 	}
 }
 
+void bench_print_times(const struct bench_block *blocks, unsigned int nr_blocks,
+		       enum bench_scenario scenario, unsigned int depth, const char *title)
+{
+	static const struct bench_column *const columns[] = {
+		&bench_median_column,
+		&bench_minimum_column,
+		&bench_ratio_column,
+	};
+	char text[128];
+	size_t i;
+
+	snprintf(text, sizeof(text), "%s, depth %u", title, depth);
+	for (i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+		bench_print_table(blocks, nr_blocks, scenario, depth, text, columns[i]);
+}
+
 void bench_print_machine(const struct bench_options *options)
 {
 	char line[256], model[256] = "unknown CPU";

@@ -38,13 +38,8 @@ static const struct {
 	[BENCH_CROWDED_TWO] = { "twice as many owners as slots, two CPUs at once", 2 },
 };
 
-/* What is run; 0 ends a list. */
-struct plan {
-	unsigned int depth[4];
-	uint32_t owners[BENCH_NR_SCENARIOS][8];
-};
-
-static const struct plan full_plan = {
+/* What is run. */
+static const struct bench_plan full_plan = {
 	{ 1, 3, 6 },
 	{
 		[BENCH_ONE_CPU] = { 1, 7, 36, 300, 1000, 7000, 20000 },
@@ -56,7 +51,7 @@ static const struct plan full_plan = {
 		[BENCH_CROWDED_TWO] = { 14, 1792 },
 	},
 };
-static const struct plan brief_plan = {
+static const struct bench_plan brief_plan = {
 	{ 1, 6 },
 	{
 		[BENCH_ONE_CPU] = { 1, 36, 1000 },
@@ -68,42 +63,7 @@ static const struct plan brief_plan = {
 	},
 };
 
-static unsigned int make_blocks(const struct plan *plan, const struct bench_options *options,
-				struct bench_block *blocks)
-{
-	unsigned int scenario, d, i, nr_blocks = 0;
-
-	for (scenario = 0; scenario < BENCH_NR_SCENARIOS; scenario++) {
-		if (bench_has_second_cpu((enum bench_scenario)scenario) && options->cpu[1] < 0)
-			continue;
-		for (d = 0; plan->depth[d]; d++)
-			for (i = 0; plan->owners[scenario][i]; i++)
-				blocks[nr_blocks++] = (struct bench_block){
-					.scenario = (enum bench_scenario)scenario,
-					.nr_owners = plan->owners[scenario][i],
-					.depth = plan->depth[d],
-				};
-	}
-	return nr_blocks;
-}
-
 /* -- times -- */
-
-static void print_times(const struct bench_block *blocks, unsigned int nr_blocks,
-			enum bench_scenario scenario, unsigned int depth)
-{
-	static const struct bench_column *const columns[] = {
-		&bench_median_column,
-		&bench_minimum_column,
-		&bench_ratio_column,
-	};
-	char title[128];
-	size_t i;
-
-	snprintf(title, sizeof(title), "%s, depth %u", scenarios[scenario].title, depth);
-	for (i = 0; i < sizeof(columns) / sizeof(*columns); i++)
-		bench_print_table(blocks, nr_blocks, scenario, depth, title, columns[i]);
-}
 
 static const struct target {
 	enum bench_scenario scenario;
@@ -133,7 +93,7 @@ static void note_target(const struct bench_block *block, const struct target *ta
 }
 
 static void note_targets(const struct bench_block *blocks, unsigned int nr_blocks,
-			 const struct plan *plan)
+			 const struct bench_plan *plan)
 {
 	unsigned int d;
 	size_t i;
@@ -219,7 +179,7 @@ static void write_csv(const struct bench_block *blocks, unsigned int nr_blocks, 
 }
 
 static void report(const struct bench_block *blocks, unsigned int nr_blocks,
-		   const struct plan *plan, const struct bench_options *options)
+		   const struct bench_plan *plan, const struct bench_options *options)
 {
 	unsigned int scenario, d, i;
 
@@ -236,16 +196,16 @@ static void report(const struct bench_block *blocks, unsigned int nr_blocks,
 		for (d = 0; plan->depth[d]; d++)
 			if (bench_find_block(blocks, nr_blocks, (enum bench_scenario)scenario,
 					     plan->owners[scenario][0], plan->depth[d]))
-				print_times(blocks, nr_blocks, (enum bench_scenario)scenario,
-					    plan->depth[d]);
+				bench_print_times(blocks, nr_blocks, (enum bench_scenario)scenario,
+						  plan->depth[d], scenarios[scenario].title);
 	note_targets(blocks, nr_blocks, plan);
 }
 
 int owner_measure_series(const struct bench_options *options)
 {
-	const struct plan *plan = options->brief ? &brief_plan : &full_plan;
+	const struct bench_plan *plan = options->brief ? &brief_plan : &full_plan;
 	struct bench_block blocks[MAX_BLOCKS];
-	unsigned int nr_blocks = make_blocks(plan, options, blocks);
+	unsigned int nr_blocks = bench_make_blocks(plan, options, blocks);
 	bool exact;
 
 	bench_run_blocks(blocks, nr_blocks, options);

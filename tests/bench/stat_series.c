@@ -26,13 +26,8 @@ static const char *const titles[BENCH_NR_SCENARIOS] = {
 	[BENCH_TWO_CPUS] = "+1 and -1, two CPUs at once, the same pairs",
 };
 
-/* What is run; 0 ends a list. */
-struct plan {
-	unsigned int depth[4];
-	uint32_t pairs[BENCH_NR_SCENARIOS][8];
-};
-
-static const struct plan full_plan = {
+/* What is run. */
+static const struct bench_plan full_plan = {
 	{ 1, 3, 6 },
 	{
 		[BENCH_CHARGES] = { 1, 7, 36, 300, 1000, 7000, 20000 },
@@ -41,7 +36,7 @@ static const struct plan full_plan = {
 		[BENCH_TWO_CPUS] = { 1, 36 },
 	},
 };
-static const struct plan brief_plan = {
+static const struct bench_plan brief_plan = {
 	{ 1, 6 },
 	{
 		[BENCH_CHARGES] = { 1, 36, 1000 },
@@ -49,41 +44,6 @@ static const struct plan brief_plan = {
 		[BENCH_ONE_CPU] = { 36 },
 	},
 };
-
-static unsigned int make_blocks(const struct plan *plan, const struct bench_options *options,
-				struct bench_block *blocks)
-{
-	unsigned int scenario, d, i, nr_blocks = 0;
-
-	for (scenario = 0; scenario < BENCH_NR_SCENARIOS; scenario++) {
-		if (bench_has_second_cpu((enum bench_scenario)scenario) && options->cpu[1] < 0)
-			continue;
-		for (d = 0; plan->depth[d]; d++)
-			for (i = 0; plan->pairs[scenario][i]; i++)
-				blocks[nr_blocks++] = (struct bench_block){
-					.scenario = (enum bench_scenario)scenario,
-					.nr_owners = plan->pairs[scenario][i],
-					.depth = plan->depth[d],
-				};
-	}
-	return nr_blocks;
-}
-
-static void print_times(const struct bench_block *blocks, unsigned int nr_blocks,
-			enum bench_scenario scenario, unsigned int depth)
-{
-	static const struct bench_column *const columns[] = {
-		&bench_median_column,
-		&bench_minimum_column,
-		&bench_ratio_column,
-	};
-	char title[128];
-	size_t i;
-
-	snprintf(title, sizeof(title), "%s, depth %u", titles[scenario], depth);
-	for (i = 0; i < sizeof(columns) / sizeof(*columns); i++)
-		bench_print_table(blocks, nr_blocks, scenario, depth, title, columns[i]);
-}
 
 static const struct target {
 	const char *rival, *label;
@@ -101,7 +61,7 @@ static const struct target {
 };
 
 static void note_targets(const struct bench_block *blocks, unsigned int nr_blocks,
-			 const struct plan *plan)
+			 const struct bench_plan *plan)
 {
 	const struct bench_series *rival, *ours;
 	const struct bench_block *block;
@@ -126,9 +86,9 @@ static void note_targets(const struct bench_block *blocks, unsigned int nr_block
 
 int stat_measure_series(const struct bench_options *options)
 {
-	const struct plan *plan = options->brief ? &brief_plan : &full_plan;
+	const struct bench_plan *plan = options->brief ? &brief_plan : &full_plan;
 	struct bench_block blocks[MAX_BLOCKS];
-	unsigned int nr_blocks = make_blocks(plan, options, blocks), scenario, d;
+	unsigned int nr_blocks = bench_make_blocks(plan, options, blocks), scenario, d;
 	bool exact;
 
 	bench_run_blocks(blocks, nr_blocks, options);
@@ -140,9 +100,9 @@ int stat_measure_series(const struct bench_options *options)
 	for (scenario = 0; scenario < BENCH_NR_SCENARIOS; scenario++)
 		for (d = 0; plan->depth[d]; d++)
 			if (bench_find_block(blocks, nr_blocks, (enum bench_scenario)scenario,
-					     plan->pairs[scenario][0], plan->depth[d]))
-				print_times(blocks, nr_blocks, (enum bench_scenario)scenario,
-					    plan->depth[d]);
+					     plan->owners[scenario][0], plan->depth[d]))
+				bench_print_times(blocks, nr_blocks, (enum bench_scenario)scenario,
+						  plan->depth[d], titles[scenario]);
 	note_targets(blocks, nr_blocks, plan);
 	if (options->csv && bench_write_csv(blocks, nr_blocks, options->csv) < 0)
 		fprintf(stderr, "stat_bench: cannot write %s\n", options->csv);
