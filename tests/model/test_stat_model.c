@@ -553,7 +553,7 @@ static bool open_script(void)
 					     .batch = chance(4) ? 1 + (uint32_t)draw(500) : 64,
 					     .stocks = 1u << draw(3) }))
 		return false;
-	stand_anywhere();
+	unit_stand_anywhere();
 	return true;
 }
 

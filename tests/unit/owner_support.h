@@ -21,9 +21,6 @@
 #include "owner_private.h"
 #include "unit_support.h"
 
-#define by_each_engine(tests, function) \
-	tcase_add_loop_test(tests, function, PCPC_ENGINE_RSEQ, PCPC_ENGINE_ATOMIC + 1)
-
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define UNIT_SANITIZED 1
 #elif defined(__has_feature)
@@ -361,15 +358,6 @@ static inline void job_strand(void *context)
 	job->result = pcpc_charge(job->owner, job->count);
 	if (job->result == 0)
 		pcpc_uncharge(job->owner, job->count);
-}
-
-/* Lets the calling thread run wherever the program may, after open_domain() has pinned it. */
-static inline void stand_anywhere(void)
-{
-	cpu_set_t allowed;
-
-	ck_assert_int_eq(sched_getaffinity(getppid(), sizeof(allowed), &allowed), 0);
-	ck_assert_int_eq(sched_setaffinity(0, sizeof(allowed), &allowed), 0);
 }
 
 /* Are there two stocks to tell apart: two CPUs, or two threads' numbers where there are no CPU

@@ -31,7 +31,7 @@ static void run_threads(uint32_t nr, void *(*work)(void *context), struct crowd 
 	pthread_t thread[MOST_THREADS];
 	uint32_t i;
 
-	stand_anywhere();
+	unit_stand_anywhere();
 	for (i = 0; i < nr; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, work, crowd), 0);
 	for (i = 0; i < nr; i++)
@@ -285,7 +285,7 @@ START_TEST(asks_16_a_lowered_limit_holds_beside_chargers)
 
 	if (!open_domain(_i, 64, 0))
 		return;
-	stand_anywhere();
+	unit_stand_anywhere();
 	grow(&crowd, 2000);
 	ck_assert_int_eq(pthread_create(&lowering, NULL, lower_and_raise, &crowd), 0);
 	run_threads(4, charge_beside_lowering, &crowd);
@@ -363,7 +363,7 @@ START_TEST(asks_16_settings_change_beside_chargers)
 
 	if (!open_domain(_i, 64, 1))
 		return;
-	stand_anywhere();
+	unit_stand_anywhere();
 	grow(&crowd, 1000);
 	ck_assert_int_eq(pthread_create(&manager, NULL, manage, &crowd), 0);
 	run_threads(8, charge_and_hold, &crowd);

@@ -380,7 +380,7 @@ static void run_crowd(uint32_t threads, uint64_t max, uint64_t most, uint32_t ro
 	pthread_t thread[8];
 	uint32_t i;
 
-	stand_anywhere();
+	unit_stand_anywhere();
 	crowd.limited = make_owner(root, max, 0);
 	crowd.leaf = child_of(crowd.limited);
 	atomic_store_explicit(&disturbed, one_in, memory_order_relaxed);

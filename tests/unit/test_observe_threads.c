@@ -91,7 +91,7 @@ START_TEST(reports_are_whole_while_threads_charge_create_and_destroy)
 
 	if (!open_domain(_i, 16, 0))
 		return;
-	stand_anywhere();
+	unit_stand_anywhere();
 	atomic_store(&go_on, true);
 	for (i = 0; i < THREADS; i++)
 		ck_assert_int_eq(

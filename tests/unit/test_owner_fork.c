@@ -298,7 +298,7 @@ START_TEST(asks_12_fork_beside_threads_that_charge)
 
 	if (!open_domain(_i, 64, 1))
 		return;
-	stand_anywhere();
+	unit_stand_anywhere();
 	busy.limited = make_owner(root, 1000, 0);
 	busy.mine = child_of(busy.limited);
 	for (i = 0; i < 4; i++)

@@ -179,7 +179,7 @@ START_TEST(asks_9_destroy_and_sweep_beside_chargers)
 
 	if (!open_domain(_i, 64, 1))
 		return;
-	stand_anywhere();
+	unit_stand_anywhere();
 	mid = child_of(root);
 	for (i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, late_uncharger, &storm), 0);
@@ -246,7 +246,7 @@ START_TEST(asks_16_trees_change_while_they_are_walked_and_swept)
 
 	if (!open_domain(_i, 64, 2))
 		return;
-	stand_anywhere();
+	unit_stand_anywhere();
 	ck_assert_int_eq(pthread_create(&sweeper, NULL, sweep_all_the_time, &storm), 0);
 	ck_assert_int_eq(pthread_create(&walker, NULL, walk_all_the_time, &storm), 0);
 	for (i = 0; i < storm.rounds; i++) {

@@ -547,7 +547,7 @@ START_TEST(G10_identities_hold_after_a_flush_of_root)
 			return;
 		memset(&tree, 0, sizeof(tree));
 		run_tree(&tree, &random);
-		stand_anywhere();
+		unit_stand_anywhere();
 		close_domain();
 	}
 }

@@ -508,7 +508,7 @@ START_TEST(G9_a_child_of_busy_threads_can_do_all)
 
 	if (!open_stats(_i, (struct stat_shape){ .stocks = 1 }))
 		return;
-	stand_anywhere();
+	unit_stand_anywhere();
 	busy.leaf = child_of(root);
 	ck_assert_int_eq(pthread_create(&adder, NULL, add_all_the_time, &busy), 0);
 	ck_assert_int_eq(pthread_create(&reader, NULL, read_all_the_time, &busy), 0);

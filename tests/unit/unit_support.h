@@ -116,6 +116,19 @@ static inline bool unit_pin(int nth)
 	return sched_setaffinity(0, sizeof(one), &one) == 0;
 }
 
+/* The test by each engine; _i says which. */
+#define by_each_engine(tests, function) \
+	tcase_add_loop_test(tests, function, PCPC_ENGINE_RSEQ, PCPC_ENGINE_ATOMIC + 1)
+
+/* Lets the calling thread run wherever the program may, after unit_pin(). */
+static inline void unit_stand_anywhere(void)
+{
+	cpu_set_t allowed;
+
+	ck_assert_int_eq(sched_getaffinity(getppid(), sizeof(allowed), &allowed), 0);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof(allowed), &allowed), 0);
+}
+
 #ifdef PCPCHARGE_CACHE_H
 
 static inline const char *unit_engine_name(enum pcpc_engine engine)
