@@ -4,7 +4,8 @@
 
 Exported symbols, the version map, and the declarations marked PCPC_API are one set; every macro that
 a public header defines is prefixed; every public function has a manual page and is used somewhere in
-the tests; every pcpc_name() that a comment or document mentions is declared; and where a comment says
+the tests (those that memcontrol.h and kernel.h call in functions of the kernel's names: by these);
+every pcpc_name() that a comment or document mentions is declared; and where a comment says
 "name() in file.c", that file has such a function.
 """
 import pathlib
@@ -13,7 +14,10 @@ import subprocess
 import sys
 
 source, library = pathlib.Path(sys.argv[1]), sys.argv[2]
-public = sorted((source / 'include/pcpcharge').glob('*.h'))
+public = sorted((source / 'include/pcpcharge').glob('**/*.h'))
+# They define the kernel's names.
+kernel_style = [path for path in public if path.parent.name == 'kernel' or
+                path.name in ('kernel.h', 'memcontrol.h')]
 sequences = sorted((source / 'lib/arch').glob('*.h'))
 private = sorted((source / 'lib').glob('*.[ch]'))
 texts = {path: path.read_text() for path in public + sequences + private}
@@ -45,18 +49,31 @@ differ('in the map and not declared', mapped, declared)
 differ('in the map and not exported', mapped, exported)
 differ('exported and not in the map', exported, mapped)
 
-for path in public + sequences:
+for path in set(public + sequences) - set(kernel_style):
     for name in re.findall(r'^[ \t]*#[ \t]*define[ \t]+(\w+)', texts[path], re.M):
         if not name.startswith(('PCPC_', 'PCPCHARGE_', 'pcpc_')):
             problems.append(f'{path.name}: {name} is not prefixed')
 
+# What is called under the kernel's names: by which of them, functions and macros.
+wrapped = {}
+for path in kernel_style:
+    text = without_comments(texts[path])
+    bodies = re.findall(r'^static [^;{}]*?\b(\w+)\([^;{}]*\)\n\{\n(.*?)^\}', text, re.M | re.S)
+    bodies += re.findall(r'^#define (\w+)((?:.*\\\n)*.*)$', text, re.M)
+    for wrapper, body in bodies:
+        for name in declared & set(re.findall(r'\b(pcpc_\w+)\(', body)):
+            wrapped.setdefault(name, set()).add(wrapper)
+
 pages = {path.stem for path in (source / 'lib/man').glob('*.3')}
-differ('no manual page', declared, pages)
+differ('no manual page', declared - set(wrapped), pages)
 
 tests = ''.join(path.read_text() for folder in ('tests', 'examples')
                 for path in (source / folder).rglob('*.[ch]'))
+used = set(re.findall(r'\b(\w+)\b', tests))
+used |= {name for name, wrappers in wrapped.items() if wrappers & used}
+# called before main()
 differ('not used by any test or example', declared,
-       set(re.findall(r'\b(pcpc_\w+)\s*\(', tests)) | {'pcpc_inline_register'})
+       used | {'pcpc_inline_register', 'pcpc_kernel_add_module', 'pcpc_kernel_drop_module'})
 
 known = set()
 for text in texts.values():
