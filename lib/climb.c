@@ -134,6 +134,7 @@ static bool climb_once(struct pcpc_climb *climb, enum greed greed)
 	bool interior = false;
 
 	climb->surplus = false;
+	climb->taken = 0;
 	for (level = climb->owner; level != climb->top; level = level->parent, step++) {
 		interior = level != climb->owner;
 		step->owner = level;
@@ -150,6 +151,8 @@ static bool climb_once(struct pcpc_climb *climb, enum greed greed)
 			return false;
 		}
 		climb->surplus |= step->surplus > 0;
+		if (!interior)
+			climb->taken = step->amount;
 		needed = step->amount;
 	}
 	finish(steps, (unsigned int)(step - steps), delta);

@@ -169,6 +169,13 @@ static int64_t total_of_all_nodes(const struct pcpc_owner *owner, uint32_t item)
 	return (int64_t)sum;
 }
 
+/* As the last flush left it; node: -1 for all. */
+int64_t pcpc_stat_total(const struct pcpc_owner *owner, int node, uint32_t item)
+{
+	return node < 0 ? total_of_all_nodes(owner, item)
+			: total_of(owner, (uint32_t)node, item);
+}
+
 /* What a cheap read does first. The time is noted when the drain is over, as that at which it
  * began: who reads in the meantime drains too, which is one round for all. Relaxed: a figure. */
 static void refresh(struct pcpc_owner *owner, uint32_t item)

@@ -308,9 +308,9 @@ void pcpc_make_sure(struct pcpc_owner *over)
 
 /* -- limits at run time -- */
 
-/* Stores a new max, while the cap is pinned. Under the tree mutex: one at a time, so that no max
+/* Stores a new max, while the cap is pinned, or where nobody looks at it. Under the tree mutex: one at a time, so that no max
  * comes and goes without the number in the cap word changing. True: it is lower than before. */
-static bool store_max(struct pcpc_owner *owner, uint64_t max)
+bool pcpc_store_max(struct pcpc_owner *owner, uint64_t max)
 {
 	struct pcpc_books *books = books_of(owner);
 	uint64_t before;
@@ -337,7 +337,7 @@ static int change_max(struct pcpc_owner *owner, uint64_t max, bool waits)
 	int r = 0;
 
 	pcpc_pin(&pin, books);
-	lower = store_max(owner, max);
+	lower = pcpc_store_max(owner, max);
 	if (atomic_load(&books->usage) > max)
 		r = waits ? make_exact(owner) : -EAGAIN;
 	pcpc_unpin(&pin);

@@ -129,6 +129,7 @@ struct pcpc_stats {
 	size_t block_size, totals_at;
 	atomic_u64 *changed; /* a bit for each id: something was applied that is not flushed */
 	uint32_t nr_keys;    /* items x nodes */
+	uint32_t unit;	     /* of an item, for the threshold: 64 of them a CPU */
 };
 
 struct pcpc_domain {
@@ -253,6 +254,7 @@ struct pcpc_climb {
 	int64_t delta;
 	struct pcpc_owner *over; /* out: who refused; then every level is as it was */
 	uint64_t cap;		 /* out: the cap word of that owner, just before */
+	uint64_t taken;		 /* out: by the owner's counter; 0: its stock served it */
 	bool reached;		 /* out: the top, and no stock on the way served it */
 	bool surplus;		 /* out: some level took one */
 };
@@ -303,12 +305,14 @@ void pcpc_trial_end(struct pcpc_trial *trial);
 void pcpc_leave_to_poll(struct pcpc_owner *over, uint64_t count);
 void pcpc_make_sure(struct pcpc_owner *over);
 int pcpc_drain_subtree(struct pcpc_owner *over, uint64_t *ret_back);
+bool pcpc_store_max(struct pcpc_owner *owner, uint64_t max);
 
 /* stat.c, flush.c: what the owners level needs of statistics */
 int pcpc_stat_init(struct pcpc_domain *domain, const struct pcpc_domain_config *config);
 void pcpc_stat_end(struct pcpc_domain *domain);
 void pcpc_stat_begin(struct pcpc_owner *owner);	 /* it is new */
 void pcpc_stat_retire(struct pcpc_owner *owner); /* it is about to be freed; under the tree mutex */
+int64_t pcpc_stat_total(const struct pcpc_owner *owner, int node, uint32_t item);
 int pcpc_stat_drain(struct pcpc_domain *domain, pcpc_match_fn *match, void *context);
 
 /* wait.c */

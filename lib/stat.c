@@ -62,6 +62,7 @@ int pcpc_stat_init(struct pcpc_domain *domain, const struct pcpc_domain_config *
 	domain->nr_nodes = config->nr_nodes ? config->nr_nodes : 1;
 	domain->coupled_item = config->coupled_item;
 	stats->nr_keys = domain->nr_items * domain->nr_nodes;
+	stats->unit = 1;
 	stats->totals_at =
 		round_up_128(sizeof(struct pcpc_applied) + stats->nr_keys * sizeof(int64_t));
 	stats->block_size =

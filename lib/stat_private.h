@@ -79,7 +79,7 @@ void pcpc_stat_mark(const struct pcpc_owner *owner); /* stat.c */
 /* Past this a level is counted no further, and a read flushes. */
 static inline uint64_t stat_threshold(const struct pcpc_domain *domain)
 {
-	return 64ull * domain->nr_cpus;
+	return 64ull * domain->nr_cpus * domain->stats.unit;
 }
 
 #endif

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-# headers_kernel.sh INCLUDE URCU-FLAG... -- HEADER... - kernel.h compiles alone, and
+# headers_kernel.sh INCLUDE URCU-FLAG... -- HEADER... - kernel.h and memcontrol.h compile alone, and
 # beside every other public header in any order, as C with GNU extensions; their parts and C++ are
 # refused with a word why; and no other public header includes them.
 set -eu
@@ -29,7 +29,7 @@ refused() {
 for cc in gcc clang; do
 	command -v $cc >/dev/null || continue
 	compilers=$((compilers + 1))
-	for header in kernel; do
+	for header in kernel memcontrol; do
 		printf '#include <pcpcharge/%s.h>\n' $header >"$work/alone.c"
 		{
 			printf '#include <stdatomic.h>\n#include <urcu-bp.h>\n'
@@ -66,4 +66,4 @@ for header; do
 	fi
 done
 [ $compilers -gt 0 ] || { echo "skipped: no compiler"; exit 77; }
-echo "1 header, $compilers compilers"
+echo "2 headers, $compilers compilers"
