@@ -9,13 +9,14 @@
 #include <pcpcharge/kernel.h>
 
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 
 #include "kernel_private.h"
 
-/* States of work. It is on the list, or about to be, in all but the first. */
-enum { IDLE, QUEUED, CANCELLED };
+/* States of work. Queued, it is on the list, or about to be. */
+enum { IDLE, QUEUED };
 
 #define NR_STATES (PCPC_KERNEL_HOTPLUG_FIRST + 16)
 
@@ -40,25 +41,32 @@ static void finish(struct work_struct *outer)
 	pthread_cond_broadcast(&work_done);
 }
 
+/* What was pushed goes behind what was taken before. Under work_mutex. */
+static void collect(void)
+{
+	struct llist_node **link = &taken;
+
+	while (*link)
+		link = &(*link)->next;
+	*link = llist_reverse_order(llist_del_all(&pushed));
+}
+
 /* The next work to be done, or NULL. Under work_mutex. */
 static struct work_struct *next_work(void)
 {
-	struct work_struct *work, *outer = running;
+	struct work_struct *work;
 
-	for (;;) {
-		if (!taken)
-			taken = llist_reverse_order(llist_del_all(&pushed));
-		if (!taken)
-			return NULL;
-		work = container_of(taken, struct work_struct, node);
-		taken = taken->next;
-		running = work;
-		/* From here on it may be queued again. A full barrier: whoever finds it queued has
-		 * done before what its function is to see. */
-		if (xchg(&work->state, IDLE) == QUEUED)
-			return work;
-		finish(outer);
-	}
+	if (!taken)
+		collect();
+	if (!taken)
+		return NULL;
+	work = container_of(taken, struct work_struct, node);
+	taken = taken->next;
+	running = work;
+	/* From here on it may be queued again. A full barrier: whoever finds it queued has done
+	 * before what its function is to see. */
+	xchg(&work->state, IDLE);
+	return work;
 }
 
 /* Does one, if there is one. Under work_mutex, which it lets go meanwhile. */
@@ -132,14 +140,9 @@ bool pcpc_kernel_queue(int cpu, struct work_struct *work)
 {
 	int state = READ_ONCE(work->state);
 
-	do {
-		if (state == QUEUED)
-			return false;
-	} while (!try_cmpxchg(&work->state, &state, QUEUED));
+	if (state == QUEUED || !try_cmpxchg(&work->state, &state, QUEUED))
+		return false;
 	work->cpu = cpu;
-	/* Cancelled, it is still on the list. */
-	if (state == CANCELLED)
-		return true;
 	__atomic_fetch_add(&nr_queued, 1, __ATOMIC_RELAXED);
 	llist_add(&work->node, &pushed);
 	if (in_task() && !is_worker)
@@ -184,12 +187,39 @@ bool pcpc_kernel_flush(struct work_struct *work)
 	return was;
 }
 
+/* Takes work off the list, if it is there. Under work_mutex. */
+static bool take_back(struct work_struct *work)
+{
+	struct llist_node **link = &taken;
+
+	collect();
+	while (*link && *link != &work->node)
+		link = &(*link)->next;
+	if (!*link)
+		return false;
+	*link = work->node.next;
+	xchg(&work->state, IDLE);
+	finish(running);
+	return true;
+}
+
+static bool is_running(const struct work_struct *work)
+{
+	return running == work;
+}
+
 bool pcpc_kernel_cancel(struct work_struct *work)
 {
-	bool was = cmpxchg(&work->state, QUEUED, CANCELLED) == QUEUED;
+	bool was = false;
 
 	pthread_mutex_lock(&work_mutex);
-	wait_while(is_busy, work);
+	while (READ_ONCE(work->state) != IDLE && !(was = take_back(work))) {
+		/* Another thread is about to push it. */
+		pthread_mutex_unlock(&work_mutex);
+		sched_yield();
+		pthread_mutex_lock(&work_mutex);
+	}
+	wait_while(is_running, work);
 	pthread_mutex_unlock(&work_mutex);
 	return was;
 }
@@ -203,9 +233,12 @@ void pcpc_kernel_flush_all(void)
 
 /* -- CPU hotplug -- */
 
-static pthread_rwlock_t hotplug_lock = PTHREAD_RWLOCK_INITIALIZER; /* before work_mutex */
+/* Held while CPUs come and go; before work_mutex. Readers only leave their number. */
+static pthread_mutex_t hotplug_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t no_readers = PTHREAD_COND_INITIALIZER;
+static unsigned int nr_readers;
+static _Thread_local unsigned int own_readers; /* of them, of this thread */
 
-/* Under the hotplug lock. */
 static struct {
 	int (*startup)(unsigned int cpu);
 	int (*teardown)(unsigned int cpu);
@@ -213,10 +246,19 @@ static struct {
 
 void pcpc_kernel_hotplug_lock(int step)
 {
-	if (step > 0)
-		pthread_rwlock_rdlock(&hotplug_lock);
-	else
-		pthread_rwlock_unlock(&hotplug_lock);
+	pthread_mutex_lock(&hotplug_mutex);
+	own_readers += (unsigned int)step;
+	nr_readers += (unsigned int)step;
+	if (!nr_readers)
+		pthread_cond_broadcast(&no_readers);
+	pthread_mutex_unlock(&hotplug_mutex);
+}
+
+static void lock_hotplug(void)
+{
+	pthread_mutex_lock(&hotplug_mutex);
+	while (nr_readers)
+		pthread_cond_wait(&no_readers, &hotplug_mutex);
 }
 
 static int free_state(void)
@@ -235,13 +277,13 @@ int pcpc_kernel_hotplug(enum cpuhp_state state, int (*startup)(unsigned int cpu)
 	bool dynamic = state == CPUHP_BP_PREPARE_DYN || state == CPUHP_AP_ONLINE_DYN;
 	int place;
 
-	pthread_rwlock_wrlock(&hotplug_lock);
+	lock_hotplug();
 	place = dynamic ? free_state() : (int)state;
 	if (place >= 0) {
 		states[place].startup = startup;
 		states[place].teardown = teardown;
 	}
-	pthread_rwlock_unlock(&hotplug_lock);
+	pthread_mutex_unlock(&hotplug_mutex);
 	return dynamic || place < 0 ? place : 0;
 }
 
@@ -249,16 +291,16 @@ void pcpc_kernel_no_hotplug(enum cpuhp_state state)
 {
 	if ((unsigned int)state >= NR_STATES)
 		return;
-	pthread_rwlock_wrlock(&hotplug_lock);
+	lock_hotplug();
 	states[state].startup = states[state].teardown = NULL;
-	pthread_rwlock_unlock(&hotplug_lock);
+	pthread_mutex_unlock(&hotplug_mutex);
 }
 
 int pcpc_kernel_cpu_down(unsigned int cpu)
 {
 	int r = -EINVAL, state;
 
-	pthread_rwlock_wrlock(&hotplug_lock);
+	lock_hotplug();
 	if (cpu_online(cpu))
 		r = num_online_cpus() > 1 ? 0 : -EBUSY;
 	if (r == 0) {
@@ -267,7 +309,7 @@ int pcpc_kernel_cpu_down(unsigned int cpu)
 			if (states[state].teardown)
 				(void)states[state].teardown(cpu);
 	}
-	pthread_rwlock_unlock(&hotplug_lock);
+	pthread_mutex_unlock(&hotplug_mutex);
 	return r;
 }
 
@@ -275,7 +317,7 @@ int pcpc_kernel_cpu_up(unsigned int cpu)
 {
 	int r = -EINVAL, state;
 
-	pthread_rwlock_wrlock(&hotplug_lock);
+	lock_hotplug();
 	if (cpu < nr_cpu_ids && !pcpc_kernel_online(cpu)) {
 		r = 0;
 		for (state = 0; state < NR_STATES; state++)
@@ -283,7 +325,7 @@ int pcpc_kernel_cpu_up(unsigned int cpu)
 				(void)states[state].startup(cpu);
 		pcpc_kernel_bring_back(cpu);
 	}
-	pthread_rwlock_unlock(&hotplug_lock);
+	pthread_mutex_unlock(&hotplug_mutex);
 	return r;
 }
 
@@ -291,7 +333,7 @@ int pcpc_kernel_cpu_up(unsigned int cpu)
 
 static void before_fork(void)
 {
-	pthread_rwlock_wrlock(&hotplug_lock);
+	pthread_mutex_lock(&hotplug_mutex);
 	pthread_mutex_lock(&work_mutex);
 	pcpc_kernel_percpu_fork(true);
 }
@@ -300,11 +342,10 @@ static void after_fork(void)
 {
 	pcpc_kernel_percpu_fork(false);
 	pthread_mutex_unlock(&work_mutex);
-	pthread_rwlock_unlock(&hotplug_lock);
+	pthread_mutex_unlock(&hotplug_mutex);
 }
 
-/* The worker is not there, unless it forked; what it was doing is not done. A thread that calls
- * fork holds the lock for writing, and a copy of it cannot be let go by another thread's number. */
+/* The worker is not there, unless it forked; what it was doing is not done. */
 static void after_fork_in_child(void)
 {
 	pcpc_kernel_forget_others();
@@ -317,7 +358,9 @@ static void after_fork_in_child(void)
 	}
 	pthread_cond_init(&work_done, NULL);
 	pthread_mutex_unlock(&work_mutex);
-	pthread_rwlock_init(&hotplug_lock, NULL);
+	nr_readers = own_readers;
+	pthread_cond_init(&no_readers, NULL);
+	pthread_mutex_unlock(&hotplug_mutex);
 }
 
 __attribute__((constructor(101))) static void begin(void)

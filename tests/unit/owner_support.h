@@ -21,17 +21,6 @@
 #include "owner_private.h"
 #include "unit_support.h"
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define UNIT_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define UNIT_SANITIZED 1
-#endif
-#endif
-#ifndef UNIT_SANITIZED
-#define UNIT_SANITIZED 0
-#endif
-
 /* Seconds after which a state that must come is taken not to. */
 #define PATIENCE 60
 

@@ -25,6 +25,28 @@
 #include <time.h>
 #include <unistd.h>
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define UNIT_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define UNIT_SANITIZED 1
+#endif
+#endif
+#ifndef UNIT_SANITIZED
+#define UNIT_SANITIZED 0
+#endif
+
+#if defined(__SANITIZE_THREAD__)
+#define UNIT_THREAD_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define UNIT_THREAD_SANITIZED 1
+#endif
+#endif
+#ifndef UNIT_THREAD_SANITIZED
+#define UNIT_THREAD_SANITIZED 0
+#endif
+
 #define UNIT_SKIP 77
 #define UNIT_TIMEOUT 300 /* seconds for one test: only a hang needs as long */
 

@@ -17,9 +17,15 @@
 #define LIST_HEAD_INIT(name) CDS_LIST_HEAD_INIT(name)
 #define list_entry(pointer, type, member) container_of(pointer, type, member)
 #define list_first_entry(list, type, member) list_entry((list)->next, type, member)
-#define list_for_each_entry(entry, list, member) cds_list_for_each_entry(entry, list, member)
-#define list_for_each_entry_safe(entry, next, list, member) \
-	cds_list_for_each_entry_safe(entry, next, list, member)
+#define list_for_each_entry(entry, list, member)                               \
+	for ((entry) = list_entry((list)->next, __typeof__(*(entry)), member); \
+	     &(entry)->member != (list);                                       \
+	     (entry) = list_entry((entry)->member.next, __typeof__(*(entry)), member))
+#define list_for_each_entry_safe(entry, following, list, member)                          \
+	for ((entry) = list_entry((list)->next, __typeof__(*(entry)), member),            \
+	    (following) = list_entry((entry)->member.next, __typeof__(*(entry)), member); \
+	     &(entry)->member != (list); (entry) = (following),                           \
+	    (following) = list_entry((entry)->member.next, __typeof__(*(entry)), member))
 
 static inline void INIT_LIST_HEAD(struct list_head *list)
 {

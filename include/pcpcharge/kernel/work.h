@@ -143,7 +143,8 @@ static inline void cpuhp_remove_state_nocalls(enum cpuhp_state state)
 PCPC_API int pcpc_kernel_cpu_down(unsigned int cpu);
 PCPC_API int pcpc_kernel_cpu_up(unsigned int cpu);
 
-/** pcpc_kernel_hotplug_lock: keep CPUs from coming and going, 1, or no more, -1. */
+/** pcpc_kernel_hotplug_lock: keep CPUs from coming and going, 1, or no more, -1. Nests. Tasks only;
+ * not in what a CPU that comes or goes calls. */
 PCPC_API void pcpc_kernel_hotplug_lock(int step);
 
 static inline void cpus_read_lock(void)
