@@ -5,7 +5,8 @@
  *
  * Opt-in: it defines names like likely(), min() and list_add(), so no other header but memcontrol.h
  * includes it. For C with GNU extensions, as the kernel. Under __KERNEL__ it includes the real
- * headers, and defines nothing that they define.
+ * headers, and defines nothing that they define. A program that uses RCU links with liburcu-bp, whose
+ * functions these are.
  *
  * What a machine is here: there are as many CPUs as pcpc_kernel_set_cpus() says, else as the real
  * one may have. They are places to run at: of the threads that have preemption disabled, one at a

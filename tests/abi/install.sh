@@ -41,6 +41,34 @@ for example; do
 	ldd "$work/$name-shared" | grep -q libpcpcharge.so.0
 	programs="$programs $name-shared $name-inline $name-static"
 done
+# In the kernel's style; the headers in it are C with GNU extensions.
+cat >"$work/memcg.c" <<-'END'
+	#include <pcpcharge/memcontrol.h>
+	int main(void)
+	{
+		struct mem_cgroup *memcg;
+
+		if (pcpc_memcg_init(NULL))
+			return 1;
+		memcg = mem_cgroup_create(NULL, "web");
+		if (IS_ERR(memcg) || try_charge_memcg(memcg, GFP_KERNEL, 1))
+			return 1;
+		if (mem_cgroup_usage(memcg) != 64)
+			return 1;
+		refill_stock(memcg, 1);
+		return mem_cgroup_destroy(memcg) || pcpc_memcg_exit();
+	}
+END
+quota=$(dirname "$1")/kernel-style
+# shellcheck disable=SC2086
+{
+	cc -std=gnu11 -O2 "$work/memcg.c" $cflags $libs -o "$work/memcg-shared"
+	cc -std=gnu11 -O2 -static "$work/memcg.c" $cflags $static_libs -o "$work/memcg-static"
+	# RCU is that of liburcu.
+	cc -std=gnu11 -O2 "$quota"/*.c $cflags $libs -lurcu-bp -o "$work/quota-shared"
+	cc -std=gnu11 -O2 -static "$quota"/*.c $cflags $static_libs -o "$work/quota-static"
+}
+programs="$programs memcg-shared memcg-static quota-shared quota-static"
 if command -v c++ >/dev/null; then
 	cat >"$work/cxx.cc" <<-'END'
 		#define PCPC_INLINE
@@ -75,7 +103,7 @@ if command -v c++ >/dev/null; then
 	programs="$programs cxx cxx-static"
 fi
 for program in $programs; do
-	"$work/$program" >/dev/null
+	"$work/$program" >/dev/null 2>&1
 done
 # The library stays when it is closed.
 readelf -d "$libdir"/libpcpcharge.so.0 | grep -q NODELETE
