@@ -104,7 +104,7 @@ static bool try_once(struct attempt *attempt, unsigned long *ret_nr_pages)
 	urcu_bp_read_unlock();
 	attempt->greed = GREED_NONE;
 	if (done)
-		*ret_nr_pages = climb.taken >> PAGE_SHIFT;
+		*ret_nr_pages = pages_of(climb.taken);
 	else
 		attempt->over = memcg_of_owner(climb.over);
 	return done;
@@ -195,8 +195,7 @@ int pcpc_memcg_charge_bytes(struct mem_cgroup *memcg, gfp_t gfp_mask, uint64_t s
 	struct attempt attempt = { .memcg = memcg,
 				   .gfp_mask = gfp_mask,
 				   .size = size,
-				   .nr_pages =
-					   (unsigned long)((size + PAGE_SIZE - 1) >> PAGE_SHIFT),
+				   .nr_pages = pages_of(size),
 				   .retries = MAX_RECLAIM_RETRIES };
 	enum verdict verdict = RETRY;
 	unsigned long taken;
@@ -226,7 +225,7 @@ int pcpc_memcg_try_charge(struct mem_cgroup *memcg, gfp_t gfp_mask, unsigned int
 
 unsigned long pcpc_memcg_usage(const struct mem_cgroup *memcg)
 {
-	return (pcpc_owner_usage(memcg->owner) + PAGE_SIZE - 1) >> PAGE_SHIFT;
+	return pages_of(pcpc_owner_usage(memcg->owner));
 }
 
 static uint64_t limit_of(unsigned long nr_pages)
@@ -249,9 +248,7 @@ static void shrink(struct mem_cgroup *memcg, uint64_t limit, bool kill)
 			continue;
 		}
 		if (retries) {
-			if (!pcpc_memcg_reclaim(memcg,
-						(usage - limit + PAGE_SIZE - 1) >> PAGE_SHIFT,
-						GFP_KERNEL))
+			if (!pcpc_memcg_reclaim(memcg, pages_of(usage - limit), GFP_KERNEL))
 				retries--;
 			continue;
 		}

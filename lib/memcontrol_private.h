@@ -49,6 +49,12 @@ static inline uint64_t bytes_of(unsigned long nr_pages)
 	return (uint64_t)nr_pages << PAGE_SHIFT;
 }
 
+/* Rounded up. */
+static inline unsigned long pages_of(uint64_t bytes)
+{
+	return (unsigned long)((bytes + PAGE_SIZE - 1) >> PAGE_SHIFT);
+}
+
 /* memcontrol.c */
 bool pcpc_memcg_consume_bytes(struct mem_cgroup *memcg, uint64_t size);
 int pcpc_memcg_charge_bytes(struct mem_cgroup *memcg, gfp_t gfp_mask, uint64_t size);

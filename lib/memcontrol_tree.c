@@ -33,6 +33,7 @@ static void free_memcg(struct work_struct *work)
 	struct mem_cgroup *parent = parent_mem_cgroup(&memcg->public);
 	struct pcpc_owner *owner = memcg->public.owner;
 
+	(void)cancel_work_sync(&memcg->high_work);
 	/* Offline, so from a grace period on nothing is stocked for it; the second one ends what
 	 * others have evicted. Those who found it by an object are gone after the first. */
 	(void)pcpc_owner_get(owner);

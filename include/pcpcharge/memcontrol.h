@@ -307,7 +307,8 @@ static inline void mem_cgroup_set_high(struct mem_cgroup *memcg, unsigned long n
 
 /** mem_cgroup_handle_over_high: what a task does on its way back to user mode: reclaims for what it
  * charged above high (current->memcg_nr_pages_over_high), and sleeps up to 2 s where that did not
- * help. For current->active_memcg, else for whom it charged last. */
+ * help. For the mem_cgroup that it charged last, which has a reference for that: so a thread calls
+ * this before it ends. */
 static inline void mem_cgroup_handle_over_high(gfp_t gfp_mask)
 {
 	pcpc_memcg_handle_over_high(gfp_mask);

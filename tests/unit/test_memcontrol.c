@@ -279,6 +279,26 @@ START_TEST(charges_above_high_are_a_debt_of_the_task)
 }
 END_TEST
 
+/* 3.16 and 1.10, 4: "Non-task: at the first level over memory.high schedule that level's high work
+ * and stop"; nobody is indebted. */
+START_TEST(what_interrupts_charge_above_high_is_left_to_work)
+{
+	if (!open_memcg(_i))
+		return;
+	mem_cgroup_set_high(top, 10, true);
+	irq_enter();
+	ck_assert_int_eq(try_charge_memcg(memcg, GFP_ATOMIC, 100), 0);
+	irq_exit();
+	flush_scheduled_work();
+	ck_assert_uint_eq(current->memcg_nr_pages_over_high, 0);
+	ck_assert_uint_eq(rest.reclaims, 1);
+	ck_assert_uint_eq(rest.last_nr_pages, 64);
+	ck_assert_ptr_eq(rest.last_over, top);
+	ck_assert_uint_eq(told(top, MEMCG_HIGH), 1);
+	pcpc_uncharge(memcg->owner, bytes_of(100));
+}
+END_TEST
+
 /* "For high = 100 MB: 101 MB -> 6 ms, 105 -> 159 ms, 110 -> 639 ms, >= 118 -> capped 2000 ms". */
 START_TEST(the_delay_grows_with_the_square_of_the_overage)
 {
@@ -357,6 +377,7 @@ int main(void)
 	by_each_engine(tests, tasks_that_free_memory_go_over_and_those_in_oom_do_not_wait);
 	by_each_engine(tests, without_a_reclaim_bit_exactly_the_amount_is_taken);
 	by_each_engine(tests, charges_above_high_are_a_debt_of_the_task);
+	by_each_engine(tests, what_interrupts_charge_above_high_is_left_to_work);
 	tcase_add_test(tests, the_delay_grows_with_the_square_of_the_overage);
 	by_each_engine(tests, a_max_below_usage_is_in_force_and_shrinks_what_it_can);
 	by_each_engine(tests, a_high_below_usage_reclaims_and_kills_nobody);
