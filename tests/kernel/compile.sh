@@ -9,7 +9,7 @@ headers=
 for folder in /usr/src/linux-headers-*-amd64 /usr/src/linux-headers-*-arm64; do
 	[ -f "$folder/Makefile" ] && headers=$folder
 done
-[ -n "$headers" ] || { echo "skipped: no kernel headers (package linux-headers-amd64)"; exit 77; }
+[ -n "$headers" ] || { echo "skipped: no kernel headers (package linux-headers-cloud-amd64)"; exit 77; }
 command -v make >/dev/null || { echo "skipped: no make"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
