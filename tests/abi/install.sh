@@ -5,6 +5,7 @@
 set -eu
 build=$1
 shift
+here=$(cd "$(dirname "$0")" && pwd)
 command -v pkg-config >/dev/null || { echo "skipped: no pkg-config"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -25,6 +26,11 @@ done | sort -u | while read -r wanted; do
 	echo "$wanted is not installed"
 	exit 1
 done
+# The single file is there, and needs none of the others.
+mkdir "$work/copy"
+cp "$(find "$work/root" -name pcpcharge_stock.h)" "$here/drop_in.c" "$work/copy"
+cc -O2 -Wall -Wextra -Werror "$work/copy/drop_in.c" -o "$work/copy/drop_in"
+"$work/copy/drop_in"
 
 cflags=$(pkg-config --cflags libpcpcharge)
 libs=$(pkg-config --libs libpcpcharge) static_libs=$(pkg-config --static --libs libpcpcharge)
