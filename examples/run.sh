@@ -20,4 +20,8 @@ echo
 echo "report: what tenants use, and who fills the limit that refuses one; also json, prometheus"
 "$build/examples/report"
 echo
+echo "kernel-style: a charging subsystem in the kernel's style; a module of the same sources tells the same"
+"$build/examples/kernel-style/quota" 2>&1 | tee "$build/quota.txt" | tail -n 1
+diff examples/kernel-style/quota_trace.txt "$build/quota.txt"
+echo
 "$build/tests/bench/cache_bench" --short

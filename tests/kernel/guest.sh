@@ -3,7 +3,8 @@
 # guest.sh SOURCE BUILD - boots a Linux guest of 8 CPUs under software emulation and loads the module
 # pcpc_guest in it: the stock at work in a real kernel, on this_cpu_cmpxchg(), from tasks, softirqs and
 # hard interrupts, with drains and CPUs that go and come (G1, G5, G6 of lib/DESIGN.md; semantics.md 1.5,
-# 1.8 and bug H6). Then its twins, each of which leaves something out and must be found broken.
+# 1.8 and bug H6). Then its twins, each of which leaves something out and must be found broken. Before
+# them examples/kernel-style as a module, which must tell there what it tells as a program.
 #
 # GUEST_SECONDS: how long the first run is (default 5). Nothing of the guest is installed: its kernel
 # is unpacked below BUILD, and kept there.
@@ -51,7 +52,9 @@ get_kernel() {
 build_modules() {
 	rm -rf "$work/module"
 	mkdir -p "$work/module"
-	cp "$source"/tests/kernel/Kbuild "$source"/tests/kernel/*.[ch] "$work/module"
+	cp "$source"/tests/kernel/Kbuild "$source"/tests/kernel/*.[ch] \
+		"$source"/examples/kernel-style/quota*.[ch] "$work/module"
+	rm "$work/module/quota_main.c"
 	cc=$(sed -n 's/^CONFIG_CC_VERSION_TEXT="\([^ ]*\) .*/\1/p' "$headers/.config")
 	command -v "$cc" >/dev/null || cc=gcc
 	make -s -C "$headers" M="$work/module" PCPC_SOURCE="$source" CC="$cc" \
@@ -66,11 +69,12 @@ make_initramfs() {
 	mkdir -p "$work/root/bin" "$work/root/dev"
 	cp "$(command -v busybox)" "$work/root/bin"
 	cp "$source/tests/kernel/guest_init.sh" "$work/root/init"
-	for module in pcpc_stock pcpc_guest; do
+	for module in pcpc_stock pcpc_quota pcpc_guest; do
 		strip --strip-debug -o "$work/root/$module.ko" "$work/module/$module.ko"
 	done
 	cat >"$work/root/plan" <<-END
 		pcpc_stock
+		pcpc_quota
 		pcpc_guest twin=0 seconds=$seconds
 		pcpc_guest twin=1 seconds=1
 		pcpc_guest twin=2 seconds=1
@@ -79,12 +83,12 @@ make_initramfs() {
 	(cd "$work/root" && find . | cpio --quiet -o -H newc | gzip -1) >"$work/initramfs"
 }
 
-# loglevel=6: the module's lines, and whatever a kernel has to complain about. preempt=full: tasks are
+# loglevel=7: the modules' lines, and whatever a kernel has to complain about. preempt=full: tasks are
 # preempted in the middle of operations. The rest is what emulation needs to boot fast.
 boot() {
 	timeout $((240 + 3 * seconds)) qemu-system-x86_64 -accel tcg,thread=multi -smp 8 -m 512 \
 		-kernel "$kernel" -initrd "$work/initramfs" -nodefaults -no-reboot -display none \
-		-serial stdio -append "console=ttyS0 loglevel=6 panic=-1 preempt=full \
+		-serial stdio -append "console=ttyS0 loglevel=7 panic=-1 preempt=full \
 		sysctl.kernel.hung_task_timeout_secs=30 mitigations=off nokaslr lpj=4000000 no_timer_check" \
 		</dev/null >"$work/console" 2>&1
 }
@@ -121,6 +125,8 @@ complaints="$complaints|unable to handle|blocked for more than|while atomic|corr
 status=0
 grep -aE "$complaints" "$work/console" || status=$?
 [ $status = 1 ] || fail "the kernel complains (or grep does: $status)"
+grep -ao 'quota: .*' "$work/console" | tr -d '\r' |
+	diff -u "$source/examples/kernel-style/quota_trace.txt" - || fail "the quotas tell another trace"
 expect none ' sound:'
 expect commit ' broken:.* lost=[0-9]*(!)'
 expect insert ' broken:.* doubled=[0-9]*(!)'
