@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * kernel_rcu.c - kfree_rcu() of kernel.h. All else of RCU is liburcu's.
+ * kernel_rcu.c - behind kernel.h: kfree_rcu(). All else of RCU is liburcu's.
  *
  * A rcu_head has room for one pointer beside the link, and call_rcu() wants it for a function. So
  * what is to be freed waits on a list; one call at a time frees what was on it when it was made.
