@@ -26,8 +26,11 @@ static void release(long *pointer)
 	free_percpu(pointer);
 }
 
-extern const struct kernel_plugin kernel_plugin;
-const struct kernel_plugin kernel_plugin = {
+#define NAME_(nr) kernel_plugin_##nr
+#define NAME(nr) NAME_(nr)
+
+extern const struct kernel_plugin NAME(PLUGIN);
+const struct kernel_plugin NAME(PLUGIN) = {
 	.value = value_at,
 	.add = plugin_add,
 	.allocate = allocate,

@@ -211,15 +211,19 @@ static void *look(void *argument)
 	return NULL;
 }
 
-/* semantics.md 9: "free owners by call_rcu"; what kfree_rcu() is given is freed (the leak checker
- * of a sanitized build tells), and by a reader that still looks at it never (so does its other
- * half). */
+/* semantics.md 9: "free owners by call_rcu": nothing is freed under a reader, and in the end
+ * nothing is left; the sanitizer of addresses would tell. */
 START_TEST(what_readers_look_at_is_freed_after_them)
 {
 	struct node *node, *old = NULL;
 	pthread_t reader[2];
 	int i;
 
+	if (UNIT_THREAD_SANITIZED) {
+		unit_note("not tested: ThreadSanitizer does not know the order of liburcu's "
+			  "pointers");
+		return;
+	}
 	for (i = 0; i < 2; i++)
 		pthread_create(&reader[i], NULL, look, NULL);
 	for (i = 0; i < 5000 || nr_looks < 1000; i++) {

@@ -25,10 +25,11 @@ struct loaded {
 
 static struct loaded load(int nr)
 {
+	const char *const names[] = { NULL, "kernel_plugin_1", "kernel_plugin_2" };
 	struct loaded loaded = { .handle = dlopen(paths[nr], RTLD_NOW | RTLD_GLOBAL) };
 
 	ck_assert_msg(loaded.handle != NULL, "%s", dlerror());
-	loaded.plugin = dlsym(loaded.handle, "kernel_plugin");
+	loaded.plugin = dlsym(loaded.handle, names[nr]);
 	ck_assert_ptr_nonnull(loaded.plugin);
 	return loaded;
 }
