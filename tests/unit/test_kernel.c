@@ -145,14 +145,17 @@ END_TEST
 
 static _Atomic bool stop;
 
-static void count_in_section(void)
+/* Not atomic: right only if nobody else is here, however long it takes. */
+static void count_in_section(bool for_long)
 {
-	long *value;
+	long *value, before;
 
 	preempt_disable();
 	value = this_cpu_ptr(&events);
-	/* not atomic: right only if nobody else is here */
-	WRITE_ONCE(*value, READ_ONCE(*value) + 1);
+	before = READ_ONCE(*value);
+	if (for_long)
+		sched_yield();
+	WRITE_ONCE(*value, before + 1);
 	preempt_enable();
 }
 
@@ -172,6 +175,8 @@ static void on_interrupt(int signal)
 	preempt_enable();
 	irq_exit();
 	handled++;
+	/* others come here before what was interrupted goes on */
+	sched_yield();
 }
 
 static void *count_many(void *argument)
@@ -179,8 +184,12 @@ static void *count_many(void *argument)
 	int i;
 
 	(void)argument;
+	/* the first half all at one CPU, the others where they run */
+	(void)pcpc_kernel_bind(1);
 	for (i = 0; i < ROUNDS; i++) {
-		count_in_section();
+		if (i == ROUNDS / 2)
+			(void)pcpc_kernel_bind(-1);
+		count_in_section(i % 32 == 0);
 		if (i % 64 == 0)
 			pthread_kill(pthread_self(), SIGUSR1);
 	}
@@ -407,7 +416,7 @@ static void *count_anywhere(void *argument)
 
 	while (!atomic_load(&stop)) {
 		(void)pcpc_kernel_bind((int)(*mine % CPUS));
-		count_in_section();
+		count_in_section(*mine % 32 == 0);
 		migrate_disable();
 		this_cpu_inc(number);
 		migrate_enable();
