@@ -170,8 +170,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("kernel stepped");
-	TCase *tests = unit_case(suite, "stepped");
+	Suite *suite;
+	TCase *tests;
 
 #ifndef __x86_64__
 	printf("skipped: this processor's trap flag is not known\n");
@@ -181,6 +181,8 @@ int main(void)
 		printf("skipped: sanitizers delay or count signals\n");
 		return UNIT_SKIP;
 	}
+	suite = suite_create("kernel stepped");
+	tests = unit_case(suite, "stepped");
 	tcase_add_test(tests, an_interrupt_after_every_instruction_leaves_a_section_where_it_is);
 	tcase_add_test(tests, a_section_that_ends_does_not_end_another_threads);
 	return unit_run(suite);
