@@ -15,7 +15,7 @@ MB = 1 << 20
 
 def browse(url, *options):
     with tempfile.TemporaryDirectory() as profile:
-        return subprocess.run(['chromium', '--headless=new', '--no-sandbox', '--disable-gpu', '--hide-scrollbars',
+        return subprocess.run(['chromium', '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--hide-scrollbars',
                                f'--user-data-dir={profile}', '--virtual-time-budget=3000',
                                '--window-size=900,640', *options, url],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True,
