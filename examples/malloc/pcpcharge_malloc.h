@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * pcpcharge_malloc.h - the domain of libpcpcharge-malloc.so, for programs that have tenants.
+ *
+ * Make owners below its root, and say with pcpc_set_active() for whom a thread works: what the
+ * thread allocates from then on is charged to that owner. A program that is not linked with the
+ * library, and may have it preloaded, declares the function weak.
+ */
+#ifndef PCPCHARGE_MALLOC_H
+#define PCPCHARGE_MALLOC_H
+
+#include <pcpcharge/base.h>
+
+PCPC_BEGIN_DECLS
+
+struct pcpc_domain;
+
+/**
+ * pcpc_malloc_domain: the domain that malloc() charges, in bytes; its root is the process.
+ *
+ * Returns NULL before the constructor of the library has run, after its destructor has, and where
+ * the domain could not be made: then nothing is charged. The domain is never destroyed. Threads:
+ * any. Signal-safe.
+ */
+PCPC_API struct pcpc_domain *pcpc_malloc_domain(void);
+
+PCPC_END_DECLS
+
+#endif
