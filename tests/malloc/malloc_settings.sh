@@ -99,4 +99,5 @@ run 0 sh -c 'exec 3>"$0"; (echo inner >&3); echo outer >&3; ls /proc/self/fd' "$
 [ "$(cat "$directory/three")" = "inner
 outer" ] || fail "descriptor 3"
 sh -c 'exec 3>"$0"; ls /proc/self/fd' "$directory/three" >"$directory/without"
-[ "$(grep -cvx '512' "$directory/out")" = "$(grep -c . "$directory/without")" ] || fail "descriptors"
+extra=$(sort "$directory/out" "$directory/without" | uniq -u)
+[ "${extra:-0}" -ge 60 ] || fail "descriptors: $extra"
