@@ -76,7 +76,7 @@ static int charge_waiting(struct pcpc_owner *owner, uint64_t cost)
 
 /* The first try has answered r. An owner that was destroyed can still be somebody's active one:
  * what is allocated for it then falls to those above. */
-static PCPC_COLD uint32_t charge_slow(struct pcpc_owner *owner, uint64_t cost, int r)
+uint32_t malloc_charge_hard(struct pcpc_owner *owner, uint64_t cost, int r)
 {
 	while (r == -ESHUTDOWN && (owner = pcpc_owner_parent(owner)))
 		r = pcpc_charge_flags(owner, cost, PCPC_NOWAIT, NULL);
@@ -84,7 +84,7 @@ static PCPC_COLD uint32_t charge_slow(struct pcpc_owner *owner, uint64_t cost, i
 		r = charge_waiting(owner, cost);
 	if (r == -EAGAIN)
 		malloc_want_chores();
-	return r == 0 ? pcpc_owner_id(owner) : CHARGE_REFUSED;
+	return r == 0 ? malloc_id(owner) : CHARGE_REFUSED;
 }
 
 /* May this call charge? */
@@ -101,46 +101,28 @@ static PCPC_COLD bool get_ready(void)
 	return true;
 }
 
-/* Acquire: pairs with the store in start(); the domain is made. */
-static PCPC_ALWAYS_INLINE bool is_ready(void)
-{
-	return PCPC_LIKELY(malloc_thread.registered) &&
-	       PCPC_LIKELY(atomic_load_explicit(&malloc_state.mode, memory_order_acquire) ==
-			   MODE_OPEN);
-}
-
-static PCPC_ALWAYS_INLINE struct pcpc_owner *payer(void)
-{
-	struct pcpc_owner *owner = pcpc_active(malloc_state.domain);
-
-	return owner ? owner : malloc_state.root;
-}
-
-uint32_t malloc_charge(uint64_t cost)
+uint32_t malloc_charge_slow(uint64_t cost)
 {
 	struct pcpc_owner *owner;
 	int r;
 
-	if (!is_ready() && !get_ready())
+	if (!get_ready())
 		return CHARGED_NOBODY;
-	owner = payer();
+	owner = malloc_active();
 	r = pcpc_charge_flags(owner, cost, PCPC_NOWAIT, NULL);
-	return PCPC_LIKELY(r == 0) ? pcpc_owner_id(owner) : charge_slow(owner, cost, r);
+	return r == 0 ? malloc_id(owner) : malloc_charge_hard(owner, cost, r);
 }
 
-void malloc_uncharge(uint32_t id, uint64_t cost)
+/* After the end of the library's other parts nothing may be asked of them, and nobody looks. */
+void malloc_uncharge_slow(uint32_t id, uint64_t cost)
 {
-	/* After the end of the library's other parts nothing may be asked of them, and nobody
-	 * looks. */
-	if (id == CHARGED_NOBODY || (!is_ready() && !get_ready()))
-		return;
-	/* It lives: it has the units of this block. */
-	pcpc_uncharge(pcpc_owner_by_id(malloc_state.domain, id), cost);
+	if (id != CHARGED_NOBODY && get_ready())
+		pcpc_uncharge(pcpc_owner_by_id(malloc_state.domain, id), cost);
 }
 
 uint32_t malloc_payer(void)
 {
-	return is_ready() || get_ready() ? pcpc_owner_id(payer()) : CHARGED_NOBODY;
+	return malloc_is_ready() || get_ready() ? malloc_id(malloc_active()) : CHARGED_NOBODY;
 }
 
 struct pcpc_domain *pcpc_malloc_domain(void)

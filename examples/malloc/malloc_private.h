@@ -75,6 +75,7 @@ enum malloc_mode {
 struct malloc_state {
 	struct pcpc_domain *domain;
 	struct pcpc_owner *root;
+	uint32_t root_id;
 	_Atomic int mode;
 };
 extern struct malloc_state malloc_state;
@@ -89,12 +90,57 @@ extern MALLOC_THREAD_LOCAL struct malloc_thread malloc_thread;
 #define CHARGED_NOBODY 0u
 #define CHARGE_REFUSED UINT32_MAX
 
+/* The same as those without _slow, from the beginning; and what is left where a first try has
+ * answered r. */
+PCPC_COLD uint32_t malloc_charge_slow(uint64_t cost);
+PCPC_COLD uint32_t malloc_charge_hard(struct pcpc_owner *owner, uint64_t cost, int r);
+PCPC_COLD void malloc_uncharge_slow(uint32_t id, uint64_t cost);
+
+/* May this thread charge? Acquire: pairs with the store in start(); the domain is made. */
+static PCPC_ALWAYS_INLINE bool malloc_is_ready(void)
+{
+	return PCPC_LIKELY(malloc_thread.registered) &&
+	       PCPC_LIKELY(atomic_load_explicit(&malloc_state.mode, memory_order_acquire) ==
+			   MODE_OPEN);
+}
+
+static PCPC_ALWAYS_INLINE struct pcpc_owner *malloc_active(void)
+{
+	struct pcpc_owner *owner = pcpc_active(malloc_state.domain);
+
+	return owner ? owner : malloc_state.root;
+}
+
+static PCPC_ALWAYS_INLINE uint32_t malloc_id(const struct pcpc_owner *owner)
+{
+	return owner == malloc_state.root ? malloc_state.root_id : pcpc_owner_id(owner);
+}
+
 /* Charges the owner that this thread works for. Returns its id, CHARGED_NOBODY or CHARGE_REFUSED.
  * errno stays. */
-uint32_t malloc_charge(uint64_t cost);
+static PCPC_ALWAYS_INLINE uint32_t malloc_charge(uint64_t cost)
+{
+	struct pcpc_owner *owner;
+	int r;
 
-/* Gives back to an owner; nothing happens for CHARGED_NOBODY. */
-void malloc_uncharge(uint32_t id, uint64_t cost);
+	if (!malloc_is_ready())
+		return malloc_charge_slow(cost);
+	owner = malloc_active();
+	r = pcpc_charge_flags(owner, cost, PCPC_NOWAIT, NULL);
+	return PCPC_LIKELY(r == 0) ? malloc_id(owner) : malloc_charge_hard(owner, cost, r);
+}
+
+/* Gives back to an owner; nothing happens for CHARGED_NOBODY. It lives: it has the units. */
+static PCPC_ALWAYS_INLINE void malloc_uncharge(uint32_t id, uint64_t cost)
+{
+	if (!malloc_is_ready() || id == CHARGED_NOBODY)
+		malloc_uncharge_slow(id, cost);
+	else
+		pcpc_uncharge(id == malloc_state.root_id
+				      ? malloc_state.root
+				      : pcpc_owner_by_id(malloc_state.domain, id),
+			      cost);
+}
 
 /* Who would be charged now. */
 uint32_t malloc_payer(void);

@@ -24,7 +24,7 @@
  * shell would close ours to have number 3. So all below a high number are taken while the domain is
  * made. Not the highest, and some are left, for another constructor may have started a thread.
  */
-#define DESCRIPTOR_WANTED 512
+#define DESCRIPTOR_WANTED 256
 #define DESCRIPTORS_LEFT 64
 
 struct filling {
@@ -51,12 +51,17 @@ static void take_low_numbers(struct filling *filling)
 	}
 }
 
+/* Mostly they are all in a row, and nobody else has one between. */
 static void give_low_numbers(const struct filling *filling)
 {
-	int i;
+	const int *numbers = filling->numbers;
+	int i, last = filling->count - 1;
 
-	for (i = 0; i < filling->count; i++)
-		close(filling->numbers[i]);
+	if (last >= 0 && numbers[last] - numbers[0] == last &&
+	    close_range((unsigned int)numbers[0], (unsigned int)numbers[last], 0) == 0)
+		return;
+	for (i = 0; i <= last; i++)
+		close(numbers[i]);
 }
 
 static int make_domain(void)
@@ -73,6 +78,7 @@ static int make_domain(void)
 	if (r < 0)
 		return r;
 	malloc_state.root = pcpc_domain_root(malloc_state.domain);
+	malloc_state.root_id = pcpc_owner_id(malloc_state.root);
 	r = pcpc_owner_set_high(malloc_state.root, malloc_settings.high);
 	return r < 0 ? r : pcpc_owner_set_max(malloc_state.root, malloc_settings.max);
 }
@@ -101,7 +107,7 @@ static __attribute__((constructor)) void start(void)
 	if (r < 0) {
 		malloc_complain(NULL, "cannot make the domain; nothing is charged or limited");
 	} else {
-		/* Release: pairs with is_ready(). */
+		/* Release: pairs with malloc_is_ready(). */
 		atomic_store_explicit(&malloc_state.mode, MODE_OPEN, memory_order_release);
 		if (malloc_settings.signal)
 			malloc_report_on(malloc_settings.signal);
