@@ -9,7 +9,8 @@ build=${BUILD:-build/tests}
 # To build; to run the tests that use them (gdb, qemu-user, the kernel's headers ...).
 sh tests/packages.sh gcc libc6-dev meson ninja-build pkg-config liburcu-dev check python3 binutils \
 	g++ clang gdb valgrind qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
-	linux-headers-amd64 make
+	linux-headers-amd64 make \
+	libjemalloc2 libmimalloc2.0 bash perl sqlite3 git redis-tools libpython3.11-testsuite
 
 [ -f "$build/build.ninja" ] || meson setup "$build" --werror
 meson compile -C "$build"

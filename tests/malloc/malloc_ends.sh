@@ -3,7 +3,7 @@
 # malloc_ends.sh LIBRARY EARLY NEXT PROGRAM - ends processes in every way, with a library beside ours that
 # allocates before our constructor and frees after our destructor.
 set -eu
-library=$1 early=$2 next=$3 program=$4
+library=$(realpath "$1") early=$2 next=$3 program=$4
 if [ -n "$next" ] && LD_PRELOAD=$next /bin/true 2>&1 | grep -q .; then
 	echo "no $next here"
 	exit 77

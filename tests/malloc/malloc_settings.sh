@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 # malloc_settings.sh LIBRARY KEEP PYTHON - the environment of libpcpcharge-malloc.so: limits, reports in every
 # format and at every occasion, and what is malformed, which must never keep a program from running.
+# shellcheck disable=SC2016,SC3045 # what another shell is to expand; ulimit -v: dash and bash have it
 set -eu
-library=$1 keep=$2 python=$3
+library=$(realpath "$1") keep=$2 python=$3
 here=$(cd "$(dirname "$0")" && pwd)
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 
 fail() {
+	exec >&2
 	echo "FAILED: $*"
 	cat "$directory/out" "$directory/err" 2>/dev/null || true
 	exit 1
