@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /*
@@ -58,7 +58,7 @@ static void give_low_numbers(const struct filling *filling)
 	int i, last = filling->count - 1;
 
 	if (last >= 0 && numbers[last] - numbers[0] == last &&
-	    close_range((unsigned int)numbers[0], (unsigned int)numbers[last], 0) == 0)
+	    syscall(SYS_close_range, numbers[0], numbers[last], 0) == 0)
 		return;
 	for (i = 0; i <= last; i++)
 		close(numbers[i]);

@@ -5,6 +5,9 @@
  * Make owners below its root, and say with pcpc_set_active() for whom a thread works: what the
  * thread allocates from then on is charged to that owner. A program that is not linked with the
  * library, and may have it preloaded, declares the function weak.
+ *
+ * At a limit malloc() calls the functions of pcpc_owner_set_notify(), so those must not take a lock
+ * that anybody holds while he allocates. It never calls those of pcpc_owner_set_reclaim().
  */
 #ifndef PCPCHARGE_MALLOC_H
 #define PCPCHARGE_MALLOC_H

@@ -8,8 +8,11 @@
 
 #include <dlfcn.h>
 #include <malloc.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Everything is charged to it; and all of it has come back in the end. */
@@ -327,6 +330,28 @@ START_TEST(blocks_of_jemalloc_go_back)
 }
 END_TEST
 
+/* The C library ends a program that frees twice, and still does: it finds no block of its own. */
+START_TEST(a_block_that_is_freed_twice_is_noticed)
+{
+	int status;
+	pid_t child;
+
+	if (getenv("PCPC_TEST_NEXT"))
+		return;
+	child = fork();
+	if (child == 0) {
+		void *volatile block = malloc(100);
+
+		MUST(prctl(PR_SET_DUMPABLE, 0) == 0);
+		free(block);
+		free(block);
+		_exit(0);
+	}
+	MUST(waitpid(child, &status, 0) == child);
+	MUST(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tests = tcase_create("family");
@@ -346,5 +371,6 @@ int main(void)
 	tcase_add_test(tests, free_leaves_errno_alone);
 	tcase_add_test(tests, blocks_that_came_past_us_go_back);
 	tcase_add_test(tests, blocks_of_jemalloc_go_back);
+	tcase_add_test(tests, a_block_that_is_freed_twice_is_noticed);
 	return run_case("malloc family", tests);
 }
