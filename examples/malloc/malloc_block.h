@@ -12,8 +12,8 @@
  *	tag       made from the address: a block without it is another allocator's
  *
  * A stray write to it may send a block to another owner, as one to the C library's own header may
- * do worse. The tag is wiped by free(), so that a block that is freed twice is left to the next
- * allocator to complain about.
+ * do worse. The tag is wiped by free(): what a block has cost is not given back twice, and a block
+ * that is freed twice is the next allocator's to complain about.
  */
 #ifndef MALLOC_BLOCK_H
 #define MALLOC_BLOCK_H

