@@ -90,22 +90,6 @@ static PCPC_ALWAYS_INLINE bool is_ours(const void *pointer)
 						   : is_ours_slow(pointer);
 }
 
-/* From next itself, past this library, or from before next was known. */
-static PCPC_COLD void free_foreign(void *pointer)
-{
-	size_t size;
-
-	if (!malloc_is_early(pointer, &size))
-		NEXT(free)(pointer);
-}
-
-static PCPC_COLD size_t usable_foreign(void *pointer)
-{
-	size_t size;
-
-	return malloc_is_early(pointer, &size) ? size : NEXT(usable)(pointer);
-}
-
 /* -- making and freeing -- */
 
 /* noinline: each of its callers is one jump. */
@@ -137,6 +121,13 @@ static void *allocate_aligned(size_t alignment, size_t size)
 	return allocate(size, alignment, false);
 }
 
+/* A block that nobody was charged for may be from before next was known. */
+static PCPC_COLD void release_uncharged(void *base)
+{
+	if (!malloc_is_early(base))
+		NEXT(free)(base);
+}
+
 /* After the block: until then its owner holds it. */
 static PCPC_ALWAYS_INLINE void release(void *pointer)
 {
@@ -144,14 +135,18 @@ static PCPC_ALWAYS_INLINE void release(void *pointer)
 	int saved = errno;
 
 	block_header(pointer)->tag = 0;
-	NEXT(free)(block.base);
-	malloc_uncharge(block.owner, block.cost);
+	if (PCPC_UNLIKELY(block.owner == CHARGED_NOBODY)) {
+		release_uncharged(block.base);
+	} else {
+		NEXT(free)(block.base);
+		malloc_uncharge(block.owner, block.cost);
+	}
 	errno = saved;
 }
 
 /* -- changing the size -- */
 
-/* To a block of its own, for next would lose the alignment, or does not know the old one. */
+/* To a block of its own, for next would lose the alignment, or did not give the old one. */
 static void *move(void *pointer, size_t usable, size_t size)
 {
 	void *moved = allocate(size, BLOCK_GRAIN, false);
@@ -161,15 +156,6 @@ static void *move(void *pointer, size_t usable, size_t size)
 	memcpy(moved, pointer, usable < size ? usable : size);
 	FAMILY(free)(pointer);
 	return moved;
-}
-
-static PCPC_COLD void *resize_foreign(void *pointer, size_t size)
-{
-	size_t usable;
-
-	if (malloc_is_early(pointer, &usable))
-		return move(pointer, usable, size);
-	return NEXT(realloc)(pointer, size);
 }
 
 /* What a change of size has been charged, and to whom; taken back if it fails. */
@@ -208,7 +194,7 @@ static void *resize(void *pointer, size_t size)
 	struct change change;
 	void *base;
 
-	if (block.base != (char *)pointer - BLOCK_GRAIN)
+	if (block.base != (char *)pointer - BLOCK_GRAIN || malloc_is_early(block.base))
 		return move(pointer, block.usable, size);
 	if (!cost || !charge_change(&block, cost, &change))
 		return no_memory();
@@ -242,7 +228,7 @@ void FAMILY(free)(void *pointer)
 	if (PCPC_LIKELY(is_ours(pointer)))
 		release(pointer);
 	else
-		free_foreign(pointer);
+		NEXT(free)(pointer);
 }
 
 /* As glibc does: size 0 frees, and returns NULL. */
@@ -254,7 +240,7 @@ void *FAMILY(realloc)(void *pointer, size_t size)
 		FAMILY(free)(pointer);
 		return NULL;
 	}
-	return is_ours(pointer) ? resize(pointer, size) : resize_foreign(pointer, size);
+	return is_ours(pointer) ? resize(pointer, size) : NEXT(realloc)(pointer, size);
 }
 
 void *FAMILY(reallocarray)(void *pointer, size_t count, size_t size)
@@ -332,5 +318,5 @@ size_t FAMILY(malloc_usable_size)(void *pointer)
 {
 	if (!pointer)
 		return 0;
-	return is_ours(pointer) ? block_read(pointer).usable : usable_foreign(pointer);
+	return is_ours(pointer) ? block_read(pointer).usable : NEXT(usable)(pointer);
 }

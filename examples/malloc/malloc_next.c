@@ -11,10 +11,8 @@
 #include "malloc_block.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* -- memory until next is known -- */
 
@@ -23,43 +21,23 @@
 static _Alignas(BLOCK_GRAIN) char early[EARLY_SIZE];
 static atomic_size_t early_used;
 
-/* In front of an early block; it has no tag, so free() comes to malloc_is_early(). */
-struct early_header {
-	size_t size, unused;
-};
-
-bool malloc_is_early(const void *block, size_t *ret_size)
+bool malloc_is_early(const void *base)
 {
-	uintptr_t from = (uintptr_t)block - (uintptr_t)early;
-
-	if (from >= EARLY_SIZE || from < sizeof(struct early_header))
-		return false;
-	*ret_size = ((const struct early_header *)block - 1)->size;
-	return true;
+	return (uintptr_t)base - (uintptr_t)early < EARLY_SIZE;
 }
 
 /* Zeroed, for it is used once. */
-static void *early_take(size_t size)
+static void *early_take(size_t cost)
 {
-	struct early_header *header;
-	size_t whole, at;
-
-	if (size > EARLY_SIZE)
-		goto none;
-	whole = sizeof(*header) + ((size + BLOCK_GRAIN - 1) & ~(size_t)(BLOCK_GRAIN - 1));
 	/* Relaxed: nothing but the place is asked for. */
-	at = atomic_load_explicit(&early_used, memory_order_relaxed);
+	size_t at = atomic_load_explicit(&early_used, memory_order_relaxed);
+
 	do {
-		if (whole > EARLY_SIZE - at)
-			goto none;
+		if (cost > EARLY_SIZE - at)
+			return NULL;
 	} while (!atomic_compare_exchange_weak_explicit(
-		&early_used, &at, at + whole, memory_order_relaxed, memory_order_relaxed));
-	header = (struct early_header *)(early + at);
-	header->size = size;
-	return header + 1;
-none:
-	errno = ENOMEM;
-	return NULL;
+		&early_used, &at, at + cost, memory_order_relaxed, memory_order_relaxed));
+	return early + at;
 }
 
 /* -- looking for next -- */
@@ -79,7 +57,8 @@ static void *first_calloc(size_t count, size_t size)
 	return NEXT(calloc) == first_calloc ? early_take(count * size) : NEXT(calloc)(count, size);
 }
 
-/* Early blocks do not come here; so next is known, to whoever made this one, and can be found. */
+/* Early blocks do not come here, nor to first_free(); so next is known, to whoever made this one,
+ * and can be found. */
 static void *first_realloc(void *block, size_t size)
 {
 	look();

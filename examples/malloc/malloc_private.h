@@ -58,8 +58,9 @@ extern struct malloc_next malloc_next;
  * its own business; whoever still reads the old one looks once more. */
 #define NEXT(function) atomic_load_explicit(&malloc_next.function, memory_order_relaxed)
 
-/* A block that came from the memory used until next was known; ret_size: how long it is. */
-bool malloc_is_early(const void *block, size_t *ret_size);
+/* What next is said to have given came from the memory that is used until next is known. Such a
+ * block is charged to nobody, and is never freed. */
+bool malloc_is_early(const void *base);
 
 /* -- malloc_charge.c -- */
 

@@ -11,8 +11,12 @@ void next_fail_after(long calls);
 /* Blocks given out and not yet freed. */
 long next_balance(void);
 
+/* A block of its own, for free() only, that begins with a page; the page in front is not there. */
+void *next_behind_hole(void);
+
 /* It is preloaded, not linked. */
 #pragma weak next_fail_after
 #pragma weak next_balance
+#pragma weak next_behind_hole
 
 #endif

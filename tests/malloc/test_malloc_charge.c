@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "malloc_support.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -445,6 +446,56 @@ START_TEST(threads_may_be_cancelled_at_a_limit)
 }
 END_TEST
 
+static _Atomic pid_t waiter;
+
+static void *allocate_beyond(void *owner)
+{
+	work_for(owner);
+	atomic_store(&waiter, gettid());
+	MUST(!malloc(2000));
+	pthread_testcancel();
+	return NULL;
+}
+
+/* The state of a thread of this process, as the kernel tells: S while it sleeps. */
+static char state_of(pid_t thread)
+{
+	char path[64], line[256] = "";
+	const char *end;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)thread);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	MUST(fd >= 0 && read(fd, line, sizeof(line) - 1) > 0);
+	close(fd);
+	end = strrchr(line, ')');
+	return end ? end[2] : '?';
+}
+
+/* The same, made: a thread waits for a grace period, which sleeps in poll(), and is cancelled there
+ * while this one keeps it from ending. */
+START_TEST(a_thread_may_be_cancelled_in_a_grace_period)
+{
+	struct pcpc_owner *owner = tenant(64 * KIB);
+	pthread_t thread;
+	void *result, *kept;
+
+	work_for(owner);
+	kept = seen(malloc(63 * KIB));
+	work_for(NULL);
+	urcu_bp_read_lock();
+	MUST(pthread_create(&thread, NULL, allocate_beyond, owner) == 0);
+	while (!atomic_load(&waiter) || state_of(waiter) != 'S')
+		sched_yield();
+	MUST(pthread_cancel(thread) == 0);
+	urcu_bp_read_unlock();
+	MUST(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
+	urcu_bp_synchronize_rcu();
+	free(kept);
+	MUST(HELD(owner) == 0);
+}
+END_TEST
+
 static void *allocate_on_little_stack(void *owner)
 {
 	void **chain = NULL;
@@ -490,6 +541,7 @@ int main(void)
 	tcase_add_test(tests, a_callback_may_allocate);
 	tcase_add_test(tests, reclaim_functions_are_not_called);
 	tcase_add_test(tests, threads_may_be_cancelled_at_a_limit);
+	tcase_add_test(tests, a_thread_may_be_cancelled_in_a_grace_period);
 	tcase_add_test(tests, the_smallest_stack_is_enough);
 	return run_case("malloc charge", tests);
 }

@@ -107,6 +107,17 @@ START_TEST(each_call_may_be_the_one_that_fails)
 }
 END_TEST
 
+/* Allocators have calls of their own; a block of such a call is not ours, and where ours would have
+ * its header there may be nothing. */
+START_TEST(a_block_behind_a_hole_goes_back)
+{
+	long before = next_balance();
+
+	free(next_behind_hole());
+	MUST(next_balance() == before);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tests = tcase_create("failing");
@@ -116,5 +127,6 @@ int main(void)
 	tcase_add_test(tests, a_failed_realloc_leaves_the_block);
 	tcase_add_test(tests, a_failed_realloc_by_another_owner);
 	tcase_add_test(tests, each_call_may_be_the_one_that_fails);
+	tcase_add_test(tests, a_block_behind_a_hole_goes_back);
 	return run_case("malloc failing", tests);
 }
