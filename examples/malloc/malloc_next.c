@@ -107,7 +107,8 @@ static bool same_object(void *function, void *other)
 
 static void look(void)
 {
-	static MALLOC_THREAD_LOCAL bool looking;
+	/* volatile: dlfcn.h tells the compiler that dlsym() calls nothing in this file; it may. */
+	static MALLOC_THREAD_LOCAL volatile bool looking;
 	void *malloc_found, *calloc_found, *realloc_found, *free_found, *usable_found;
 
 	if (looking)
