@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +22,15 @@ static char *blocks[NR_BLOCKS];
 static void *later[NR_BLOCKS];
 static bool was_early;
 
+static pthread_key_t keys[40];
+
 /* Blocks from inside dlsym(). */
 static char *looked[3];
 static void *(*real_dlsym)(void *handle, const char *name);
 
 void *dlsym(void *restrict handle, const char *restrict name)
 {
+	free(malloc(10));
 	if (!real_dlsym) {
 		*(void **)&real_dlsym = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
 		if (!real_dlsym)
@@ -70,6 +74,10 @@ static void *block_of(int i)
 static __attribute__((constructor)) void allocate_early(void)
 {
 	was_early = !pcpc_malloc_domain();
+	/* From the 33rd on a value of a key needs memory: liburcu-bp's, if it comes after these. */
+	for (int i = 0; i < 40; i++)
+		if (pthread_key_create(&keys[i], NULL) != 0)
+			_exit(11);
 	for (int i = 0; i < NR_BLOCKS; i++) {
 		blocks[i] = block_of(i);
 		if (!blocks[i])
