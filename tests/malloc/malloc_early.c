@@ -10,7 +10,6 @@
 
 #include <dlfcn.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +20,6 @@
 static char *blocks[NR_BLOCKS];
 static void *later[NR_BLOCKS];
 static bool was_early;
-
-static pthread_key_t keys[40];
 
 /* Blocks from inside dlsym(). */
 static char *looked[3];
@@ -74,10 +71,6 @@ static void *block_of(int i)
 static __attribute__((constructor)) void allocate_early(void)
 {
 	was_early = !pcpc_malloc_domain();
-	/* From the 33rd on a value of a key needs memory: liburcu-bp's, if it comes after these. */
-	for (int i = 0; i < 40; i++)
-		if (pthread_key_create(&keys[i], NULL) != 0)
-			_exit(11);
 	for (int i = 0; i < NR_BLOCKS; i++) {
 		blocks[i] = block_of(i);
 		if (!blocks[i])
