@@ -106,6 +106,30 @@ static inline bool is_filled(const void *block, size_t size)
 	return true;
 }
 
+/* Chains blocks through their first word, until one is refused. Returns how many there were. */
+static inline size_t allocate_until_refused(size_t size, void ***chain)
+{
+	size_t count = 0;
+	void **block;
+
+	while ((block = seen(malloc(size)))) {
+		*block = *chain;
+		*chain = block;
+		count++;
+	}
+	return count;
+}
+
+static inline void free_chain(void **chain)
+{
+	void **next;
+
+	for (; chain; chain = next) {
+		next = *chain;
+		free(chain);
+	}
+}
+
 /* Runs a case; each test in a process of its own. Returns the exit status. */
 static inline int run_case(const char *name, TCase *tests)
 {
