@@ -9,7 +9,9 @@ build=${BUILD:-build/tests}
 # To build; to run the tests that use them (gdb, qemu, the kernel's headers ...).
 sh tests/packages.sh gcc libc6-dev meson ninja-build pkg-config liburcu-dev check python3 binutils \
 	g++ clang gdb valgrind qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
-	redis-tools chromium linux-headers-cloud-amd64 make qemu-system-x86 busybox-static cpio
+	linux-headers-cloud-amd64 make qemu-system-x86 busybox-static cpio \
+	redis-tools chromium \
+	libjemalloc2 libmimalloc2.0 bash perl sqlite3 git libpython3.11-testsuite
 
 [ -f "$build/build.ninja" ] || meson setup "$build" --werror
 meson compile -C "$build"
