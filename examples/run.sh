@@ -6,6 +6,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 build=${BUILD:-build/examples}
+case $build in /*) ;; *) build=$PWD/$build ;; esac
 
 sh tests/packages.sh gcc libc6-dev meson ninja-build pkg-config liburcu-dev redis-tools python3
 
@@ -16,6 +17,19 @@ echo "quickstart: alice uses her limit up; bob is within his, but the limit of b
 "$build/examples/quickstart"
 echo
 sh examples/server/demo.sh "$build/examples/server/cache" "${1-}"
+echo
+echo "malloc: python3, which knows nothing of this library, is given 64 MiB and wants 100,000 blocks of 10,000 bytes"
+LD_PRELOAD=$build/examples/malloc/libpcpcharge-malloc.so PCPC_MALLOC_MAX=64M \
+	PCPC_MALLOC_REPORT=stderr /usr/bin/python3 -c '
+blocks = []
+try:
+    for i in range(100000):
+        blocks.append(bytes(10000))
+except MemoryError:
+    held = len(blocks)
+    blocks.clear()
+    print(f"MemoryError after {held} blocks; freed, and went on")
+'
 echo
 echo "kernel-style: a charging subsystem in the kernel's style; a module of the same sources tells the same"
 "$build/examples/kernel-style/quota" 2>"$build/quota.txt"
