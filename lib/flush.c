@@ -172,8 +172,7 @@ static int64_t total_of_all_nodes(const struct pcpc_owner *owner, uint32_t item)
 /* As the last flush left it; node: -1 for all. */
 int64_t pcpc_stat_total(const struct pcpc_owner *owner, int node, uint32_t item)
 {
-	return node < 0 ? total_of_all_nodes(owner, item)
-			: total_of(owner, (uint32_t)node, item);
+	return node < 0 ? total_of_all_nodes(owner, item) : total_of(owner, (uint32_t)node, item);
 }
 
 /* What a cheap read does first. The time is noted when the drain is over, as that at which it
@@ -234,7 +233,7 @@ int64_t pcpc_stat_read_exact(struct pcpc_owner *owner, uint32_t item)
 	drain_for(owner, item);
 	/* Whoever has evicted a delta of the subtree has applied it after this. */
 	if (may_wait(0))
-		urcu_bp_synchronize_rcu();
+		pcpc_grace();
 	pcpc_stat_flush(owner);
 	return total_of_all_nodes(owner, item);
 }
