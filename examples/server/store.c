@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 #include <urcu-bp.h>
@@ -32,6 +33,7 @@ struct entry {
 };
 
 static struct cds_lfht *table;
+static uint64_t seed;
 
 /*
  * ThreadSanitizer does not see into liburcu: that whoever finds an entry sees what was written
@@ -72,6 +74,8 @@ int64_t store_now(void)
 
 bool store_open(void)
 {
+	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+		return false;
 	table = cds_lfht_new_flavor(1024, 64, 0, CDS_LFHT_AUTO_RESIZE | CDS_LFHT_ACCOUNTING,
 				    &urcu_bp_flavor, NULL);
 	return table != NULL;
@@ -82,9 +86,11 @@ static struct bytes value_of(const struct entry *entry)
 	return (struct bytes){ entry->text + entry->key_length, entry->value_length };
 }
 
+/* Seeded, so that no client can choose keys that meet in one bucket of the table, which all share.
+ */
 static unsigned long hash(const struct place *place)
 {
-	uint64_t sum = (uintptr_t)place->tenant * 31 + place->db;
+	uint64_t sum = seed ^ ((uintptr_t)place->tenant * 31 + place->db);
 	size_t i;
 
 	for (i = 0; i < place->key.length; i++)
