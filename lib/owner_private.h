@@ -160,6 +160,7 @@ struct pcpc_domain {
 	_Atomic uint32_t nr_offline;
 	_Atomic uint32_t sweep_at; /* sweep when that many are offline */
 	atomic_u64 drains, sweeps;
+	_Atomic bool flushing;	       /* counters may be cleared whose totals are not raised yet */
 	atomic_u64 stats_drained_at;   /* for reads, by the coarse clock, in ns */
 	atomic_u64 coupled_drained_at; /* likewise the charge slots */
 
