@@ -3,7 +3,7 @@
 """cache_limits.py DAEMON [ACCOUNTING] - limits of tenants: what happens at them, that they hold at every
 moment, that others are unharmed, and that what was charged comes back to the byte.
 
-CACHE_SECONDS: how long the load of many clients lasts (default 2).
+CACHE_SECONDS: how long the load of many clients lasts (default 2); CACHE_CONNECTIONS: of each tenant (default 8).
 """
 import re
 import sys
@@ -13,6 +13,7 @@ from cache_support import *
 
 accounting = sys.argv[2] if len(sys.argv) > 2 else 'pcpcharge'
 SECONDS = float(os.environ.get('CACHE_SECONDS', '2'))
+CONNECTIONS = int(os.environ.get('CACHE_CONNECTIONS', '8'))
 FULL = "OOM command not allowed when used memory > 'maxmemory'."
 MB = 1 << 20
 
@@ -144,7 +145,7 @@ def limits_hold_at_every_moment_under_load(binary):
     with start(binary, **of) as daemon:
         stop, errors = threading.Event(), []
         threads = [threading.Thread(target=load, args=(daemon, tenant, stop, errors, number))
-                   for tenant in of for number in range(8)]
+                   for tenant in of for number in range(CONNECTIONS)]
         for thread in threads:
             thread.start()
         deadline, samples = time.monotonic() + SECONDS, 0
