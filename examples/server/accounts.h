@@ -35,7 +35,8 @@ struct accounts {
 	uint64_t (*usage)(struct account *account);
 	/* Without what stocks have. */
 	void (*figures)(struct account *account, struct account_figures *ret_figures);
-	/* The whole tree as text, JSON or Prometheus text; false: this way has none. */
+	/* "text", "json", "prometheus": the whole tree; "refusal": the last one, and who fills that
+	 * limit. False: there is none. */
 	bool (*report)(const char *format, FILE *file);
 	/* True if nothing is charged any more; frees all accounts. */
 	bool (*end)(void);

@@ -2,8 +2,10 @@
 /*
  * accounts_pcpcharge.c - accounts are owners of one domain, which counts bytes.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,9 +70,21 @@ static struct account *create(struct account *parent, const char *name, uint64_t
 	return (struct account *)owner;
 }
 
+/* The last one, for whoever asks who fills a limit. */
+static struct pcpc_refusal last_refusal;
+static pthread_mutex_t refusal_mutex = PTHREAD_MUTEX_INITIALIZER;
+
 static bool charge(struct account *account, uint64_t bytes)
 {
-	return pcpc_charge((struct pcpc_owner *)account, bytes) == 0;
+	struct pcpc_refusal refusal;
+	int r = pcpc_charge_flags((struct pcpc_owner *)account, bytes, 0, &refusal);
+
+	if (r == -EDQUOT) {
+		pthread_mutex_lock(&refusal_mutex);
+		last_refusal = refusal;
+		pthread_mutex_unlock(&refusal_mutex);
+	}
+	return r == 0;
 }
 
 static void uncharge(struct account *account, uint64_t bytes)
@@ -98,12 +112,38 @@ static int write_to_file(const char *text, size_t length, void *context)
 	return fwrite(text, 1, length, context) == length ? 0 : -EIO;
 }
 
+/* What the library has to say of it goes to a descriptor, and from there to the file. */
+static bool report_refusal(FILE *file)
+{
+	struct pcpc_refusal refusal;
+	FILE *lines;
+	bool done;
+	int c;
+
+	pthread_mutex_lock(&refusal_mutex);
+	refusal = last_refusal;
+	pthread_mutex_unlock(&refusal_mutex);
+	lines = refusal.over ? tmpfile() : NULL;
+	if (!lines)
+		return false;
+	done = pcpc_refusal_report_fd(domain, &refusal, fileno(lines)) == 0;
+	rewind(lines);
+	while ((c = getc(lines)) != EOF)
+		putc(c, file);
+	fclose(lines);
+	return done;
+}
+
 static bool report(const char *format, FILE *file)
 {
-	enum pcpc_format form = !strcmp(format, "json")	  ? PCPC_FORMAT_JSON
-				: !strcmp(format, "text") ? PCPC_FORMAT_TEXT
-							  : PCPC_FORMAT_PROMETHEUS;
+	enum pcpc_format form = PCPC_FORMAT_PROMETHEUS;
 
+	if (!strcmp(format, "refusal"))
+		return report_refusal(file);
+	if (!strcmp(format, "json"))
+		form = PCPC_FORMAT_JSON;
+	else if (!strcmp(format, "text"))
+		form = PCPC_FORMAT_TEXT;
 	return pcpc_domain_report(domain, form, write_to_file, file) == 0;
 }
 

@@ -9,15 +9,15 @@ cache=$1
 keep=${2-}
 port=${PORT:-6390} http_port=${HTTP_PORT:-6391}
 pid=
-trap '[ -z "$pid" ] || kill "$pid" 2>/dev/null || true' EXIT
+said=$(mktemp)
+trap '[ -z "$pid" ] || kill "$pid" 2>/dev/null || true; rm -f "$said"' EXIT
+trap 'exit 1' HUP INT PIPE TERM
 
 start() {
-	"$cache" --port="$port" --http-port="$http_port" "$@" >/dev/null &
+	"$cache" --port="$port" --http-port="$http_port" "$@" >"$said" &
 	pid=$!
-	tries=0
-	until redis-cli -p "$port" ping 2>/dev/null | grep -q PONG; do
-		tries=$((tries + 1))
-		[ $tries -lt 500 ] && kill -0 "$pid" 2>/dev/null || { echo "the daemon does not start"; exit 1; }
+	until grep -q '^cache: port' "$said"; do
+		kill -0 "$pid" 2>/dev/null || { echo "the daemon does not start"; exit 1; }
 		sleep 0.02
 	done
 }
@@ -39,6 +39,12 @@ say() {
 # load TENANT - 30,000 values of 1,000 bytes under random keys
 load() {
 	redis-benchmark -p "$port" --user "$1" -a "$1" -t set -d 1000 -r 100000 -n 30000 -c 50 -q >/dev/null 2>&1
+}
+
+# page PATH - over HTTP, indented
+page() {
+	python3 -c 'import sys, urllib.request as u; print(u.urlopen(sys.argv[1]).read().decode(), end="")' \
+		"http://127.0.0.1:$http_port/$1" | sed 's/^/  /'
 }
 
 figure() {
@@ -63,11 +69,12 @@ for tenant in alice bob carol; do
 		"$(figure $tenant used_memory)" "$(figure $tenant maxmemory)" \
 		"$(figure $tenant refused_commands)" "$(figure $tenant evicted_keys)"
 done
-echo "  alice, full, is told:  $(say alice set one "$(printf '%8000s' x)")"
+echo "  alice, full, is told:  $(say alice set one "$(printf '%100000s' x)")"
 echo "  carol's greeting is:   $(say carol get greeting)"
+echo "Who fills the limit that refused her last:"
+page refusal
 echo "The tree of owners (http://127.0.0.1:$http_port/ shows it as a page, /metrics to Prometheus):"
-python3 -c "import urllib.request as u; print(u.urlopen('http://127.0.0.1:$http_port/tree').read().decode())" |
-	sed 's/^/  /; /nobody/,$d'
+page tree | sed '/nobody/,$d'
 [ "$(figure alice refused_commands)" -gt 0 ] && [ "$(figure bob evicted_keys)" -gt 0 ]
 [ "$(figure carol refused_commands)$(figure carol evicted_keys)" = 00 ]
 for tenant in alice bob carol; do

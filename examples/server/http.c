@@ -116,6 +116,9 @@ static bool answer(const char *path, FILE *file, const char **ret_type)
 	} else if (!strcmp(path, "/tree")) {
 		if (!accounts->report("text", file))
 			fprintf(file, "no report of %s\n", accounts->name);
+	} else if (!strcmp(path, "/refusal")) {
+		if (!accounts->report("refusal", file))
+			fprintf(file, "nothing was refused\n");
 	} else {
 		return false;
 	}

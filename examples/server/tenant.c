@@ -89,6 +89,16 @@ static uint64_t max_of_keys(const struct tenant *tenant)
 	return tenant->max - (rest < tenant->connection_max ? rest : tenant->connection_max);
 }
 
+/* One of the two parts of a tenant's account. */
+static struct account *make_part(struct tenant *tenant, const char *part, uint64_t max,
+				 account_reclaim_fn *reclaim)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s's %s", tenant->name, part);
+	return accounts->create(tenant->account, name, max, 0, reclaim, tenant);
+}
+
 static bool make_accounts(struct tenant *tenant)
 {
 	account_reclaim_fn *reclaim = tenant->evicts ? store_reclaim : NULL;
@@ -98,10 +108,8 @@ static bool make_accounts(struct tenant *tenant)
 	if (!tenant->account)
 		return false;
 	tenant->keys_max = max_of_keys(tenant);
-	tenant->keys =
-		accounts->create(tenant->account, "keys", tenant->keys_max, 0, reclaim, tenant);
-	tenant->connections = accounts->create(tenant->account, "connections",
-					       tenant->connection_max, 0, NULL, NULL);
+	tenant->keys = make_part(tenant, "keys", tenant->keys_max, reclaim);
+	tenant->connections = make_part(tenant, "connections", tenant->connection_max, NULL);
 	return tenant->keys && tenant->connections;
 }
 

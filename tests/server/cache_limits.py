@@ -44,6 +44,8 @@ def a_tenant_that_refuses_is_full_and_stays_readable(binary):
             assert alice('GET', 'key:0') == b'x' * 10000
             assert daemon.tenant('alice')['usage'] <= 4 * MB
             assert bob('SET', 'a', 'b') == 'OK'
+            if accounting == 'pcpcharge':
+                assert re.search(r'no room for \d+ bytes: .*keys', daemon.get('refusal')), daemon.get('refusal')
             assert alice('DEL', 'key:0') == 1
             wait_until(lambda: alice('SET', 'key:0', 'y' * 10000) == 'OK', 'there is room again')
             assert alice('FLUSHDB') == 'OK'
