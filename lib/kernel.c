@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <unistd.h>
 
 #include "kernel_private.h"
@@ -63,10 +64,22 @@ void pcpc_kernel_warn(const char *file, int line, const char *what)
 	for (i = 0; i < 6; i++)
 		while (*parts[i] && length < sizeof(text) - 1)
 			text[length++] = *parts[i]++;
-	text[length++] = '\n';
+	if (text[length - 1] != '\n')
+		text[length++] = '\n';
 	written = write(STDERR_FILENO, text, length);
 	(void)written;
 	__atomic_fetch_add(&warnings, 1, __ATOMIC_RELAXED);
+}
+
+void pcpc_kernel_warn_text(const char *file, int line, const char *format, ...)
+{
+	char text[200];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	pcpc_kernel_warn(file, line, text);
 }
 
 /* -- tasks and interrupts -- */

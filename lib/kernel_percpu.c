@@ -57,8 +57,8 @@ static void add_module(struct pcpc_kernel_module *module, char *image, size_t si
 	module->stride = round_to(round_to(size, LINE) + ROOM, 4096) + SKEW;
 	/* Pages are touched for CPUs that there are. */
 	module->first = pcpc_map(module->stride * PCPC_KERNEL_CPUS);
-	if (!module->first)
-		abort();
+	/* Before main(): as a kernel that cannot boot. */
+	BUG_ON(!module->first);
 	if (!nr_copies)
 		nr_copies = nr_cpu_ids;
 	for (cpu = 0; cpu < nr_copies; cpu++)

@@ -345,15 +345,25 @@ static void after_fork(void)
 	pthread_mutex_unlock(&hotplug_mutex);
 }
 
-/* The worker is not there, unless it forked; what it was doing is not done. */
+/* Of what the worker was doing, and of what others were about to push, nothing is done. */
+static void count_queued(void)
+{
+	struct llist_node *node;
+
+	collect();
+	nr_queued = 0;
+	llist_for_each(node, taken) nr_queued++;
+}
+
+/* The worker is not there, unless it forked. */
 static void after_fork_in_child(void)
 {
 	pcpc_kernel_forget_others();
 	pcpc_kernel_percpu_fork(false);
 	if (!is_worker) {
 		started = false;
-		if (running)
-			finish(NULL);
+		running = NULL;
+		count_queued();
 		sem_init(&wake, 0, nr_queued > 0);
 	}
 	pthread_cond_init(&work_done, NULL);

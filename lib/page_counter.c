@@ -60,13 +60,16 @@ void pcpc_kernel_counter_protection(struct page_counter *root, struct page_count
 	struct page_counter *parent = counter->parent;
 	unsigned long usage = page_counter_read(counter), parent_usage;
 
-	if (counter == root || !usage || !parent)
+	if (counter == root || !usage)
 		return;
 	if (parent == root) {
 		counter->emin = READ_ONCE(counter->min);
 		counter->elow = READ_ONCE(counter->low);
 		return;
 	}
+	/* root is not above it */
+	if (!parent)
+		return;
 	parent_usage = page_counter_read(parent);
 	WRITE_ONCE(counter->emin,
 		   effective(usage, parent_usage, READ_ONCE(counter->min), READ_ONCE(parent->emin),
@@ -95,7 +98,7 @@ void pcpc_kernel_counter_cancel(struct page_counter *counter, unsigned long nr_p
 	long usage = atomic_long_sub_return((long)nr_pages, &counter->usage);
 
 	/* Read as unsigned it would refuse every charge from now on. */
-	if (WARN_ON_ONCE(usage < 0)) {
+	if (WARN_ONCE(usage < 0, "page_counter underflow: %ld nr_pages=%lu", usage, nr_pages)) {
 		usage = 0;
 		atomic_long_set(&counter->usage, 0);
 	}
@@ -166,6 +169,7 @@ int pcpc_kernel_counter_parse(const char *text, const char *max, unsigned long *
 {
 	unsigned long long bytes;
 	unsigned int shift;
+	int saved;
 	char *end;
 
 	if (!strcmp(text, max)) {
@@ -174,7 +178,9 @@ int pcpc_kernel_counter_parse(const char *text, const char *max, unsigned long *
 	}
 	if (!isdigit((unsigned char)*text))
 		return -EINVAL;
+	saved = errno;
 	bytes = strtoull(text, &end, 0);
+	errno = saved;
 	shift = shift_of(*end);
 	if (end[shift > 0])
 		return -EINVAL;

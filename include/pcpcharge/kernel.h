@@ -5,8 +5,8 @@
  *
  * Opt-in: it defines names like likely(), min() and list_add(), so no other header but memcontrol.h
  * includes it. For C with GNU extensions, as the kernel. Under __KERNEL__ it includes the real
- * headers, and defines nothing that they define. A program that uses RCU links with liburcu-bp, whose
- * functions these are.
+ * headers, and defines nothing that they define. A program that uses RCU links with liburcu-bp,
+ * whose functions these are.
  *
  * What a machine is here: there are as many CPUs as pcpc_kernel_set_cpus() says, else as the real
  * one may have. They are places to run at: of the threads that have preemption disabled, one at a
@@ -79,6 +79,14 @@
 #include <pcpcharge/kernel/work.h>
 #include <pcpcharge/kernel/css.h>
 #include <pcpcharge/kernel/page_counter.h>
+
+/* That of C11, where the text may be left out. After all others, for <assert.h> undoes it each
+ * time, and liburcu includes that. */
+#include <assert.h>
+#undef static_assert
+#define static_assert(condition, ...) \
+	PCPC_KERNEL_ASSERT(condition, ##__VA_ARGS__, #condition, not_used)
+#define PCPC_KERNEL_ASSERT(condition, text, ...) _Static_assert(condition, text)
 
 #endif
 #endif

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-# compile.sh SOURCE HEADER - stock.h, and pcpcharge_stock.h without any other header of ours in reach,
-# compile inside a kernel module, without a warning. Nothing is loaded.
+# compile.sh SOURCE HEADER - stock.h, pcpcharge_stock.h without any other header of ours in reach, and
+# kernel.h, which defines nothing there, compile inside a kernel module, without a warning. Nothing is
+# loaded.
 set -eu
 source=$1
 header=$2
@@ -33,11 +34,20 @@ module() {
 	[ -f "$work/$1/pcpc_stock.ko" ]
 }
 
-mkdir "$work/header" "$work/copy"
+mkdir "$work/header" "$work/copy" "$work/kernel"
 cp "$source/tests/kernel/pcpc_stock.c" "$work/header"
 module header "-I$source/include"
 cp "$header" "$work/copy"
 sed 's|<pcpcharge/stock.h>|"pcpcharge_stock.h"|' "$source/tests/kernel/pcpc_stock.c" \
 	>"$work/copy/pcpc_stock.c"
 module copy ""
+cp "$source/tests/kernel/pcpc_kernel.c" "$work/kernel/pcpc_stock.c"
+module kernel "-I$source/include"
+# What kernel.h has for a kernel is includes, and nothing else.
+sed '1,/^#ifdef __KERNEL__/d; /^#else/,$d' "$source/include/pcpcharge/kernel.h" >"$work/part"
+if grep -v '^#include <linux/.*>$\|^$' "$work/part"; then
+	echo "kernel.h defines that in a kernel"
+	exit 1
+fi
+grep -q '^#include <linux/percpu.h>' "$work/part"
 echo "built by $cc against ${headers##*/}"

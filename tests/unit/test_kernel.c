@@ -60,13 +60,44 @@ START_TEST(each_cpu_has_its_own_variable)
 }
 END_TEST
 
+static DEFINE_PER_CPU(int[4], several) = { 1, 2, 3, 4 };
+
+/* The other operations, and arrays. */
+START_TEST(every_operation_is_on_this_cpus_variable)
+{
+	int expected = 5;
+
+	ck_assert_int_eq(pcpc_kernel_bind(2), 0);
+	this_cpu_write(number, 8);
+	ck_assert_int_eq(this_cpu_inc_return(number), 9);
+	ck_assert_int_eq(__this_cpu_dec_return(number), 8);
+	ck_assert_int_eq(this_cpu_sub_return(number, 3), 5);
+	ck_assert_int_eq(__this_cpu_cmpxchg(number, 4, 1), 5);
+	ck_assert(this_cpu_try_cmpxchg(number, &expected, 12));
+	ck_assert(!this_cpu_try_cmpxchg(number, &expected, 13) && expected == 12);
+	this_cpu_or(number, 3);
+	this_cpu_and(number, 6);
+	raw_cpu_add(number, 10);
+	__this_cpu_inc(number);
+	ck_assert_int_eq(per_cpu(number, 2), 17);
+	ck_assert_int_eq(per_cpu(number, 1), 42);
+	this_cpu_ptr(several)[0] = 11;
+	(*this_cpu_ptr(&several))[1] = 12;
+	per_cpu(several, 2)[3]++;
+	ck_assert_int_eq(this_cpu_read(several[0]), 11);
+	ck_assert_int_eq(per_cpu(several, 2)[1] + per_cpu(several, 2)[2], 12 + 3);
+	ck_assert_int_eq(per_cpu(several, 2)[3], 5);
+	ck_assert_int_eq(per_cpu(several, 3)[0], 1);
+}
+END_TEST
+
 /* H3: "assert address % 64 (or 128) == 0 for every CPU". */
 START_TEST(aligned_variables_are_aligned_on_every_cpu)
 {
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		ck_assert_uint_eq((uintptr_t)per_cpu_ptr(&aligned, cpu) % 64, 0);
+		ck_assert_uint_eq((uintptr_t)per_cpu_ptr(&aligned, cpu) % 128, 0);
 		ck_assert_uint_eq((uintptr_t)per_cpu_ptr(&apart, cpu) % 128, 0);
 	}
 }
@@ -114,14 +145,17 @@ END_TEST
 
 static _Atomic bool stop;
 
-static void count_in_section(void)
+/* Not atomic: right only if nobody else is here, however long it takes. */
+static void count_in_section(bool for_long)
 {
-	long *value;
+	long *value, before;
 
 	preempt_disable();
 	value = this_cpu_ptr(&events);
-	/* not atomic: right only if nobody else is here */
-	WRITE_ONCE(*value, READ_ONCE(*value) + 1);
+	before = READ_ONCE(*value);
+	if (for_long)
+		sched_yield();
+	WRITE_ONCE(*value, before + 1);
 	preempt_enable();
 }
 
@@ -141,6 +175,8 @@ static void on_interrupt(int signal)
 	preempt_enable();
 	irq_exit();
 	handled++;
+	/* others come here before what was interrupted goes on */
+	sched_yield();
 }
 
 static void *count_many(void *argument)
@@ -148,8 +184,12 @@ static void *count_many(void *argument)
 	int i;
 
 	(void)argument;
+	/* the first half all at one CPU, the others where they run */
+	(void)pcpc_kernel_bind(1);
 	for (i = 0; i < ROUNDS; i++) {
-		count_in_section();
+		if (i == ROUNDS / 2)
+			(void)pcpc_kernel_bind(-1);
+		count_in_section(i % 32 == 0);
 		if (i % 64 == 0)
 			pthread_kill(pthread_self(), SIGUSR1);
 	}
@@ -376,7 +416,7 @@ static void *count_anywhere(void *argument)
 
 	while (!atomic_load(&stop)) {
 		(void)pcpc_kernel_bind((int)(*mine % CPUS));
-		count_in_section();
+		count_in_section(*mine % 32 == 0);
 		migrate_disable();
 		this_cpu_inc(number);
 		migrate_enable();
@@ -481,6 +521,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, eight_cpus, NULL);
 	tcase_add_test(tests, each_cpu_has_its_own_variable);
+	tcase_add_test(tests, every_operation_is_on_this_cpus_variable);
 	tcase_add_test(tests, aligned_variables_are_aligned_on_every_cpu);
 	tcase_add_test(tests, memory_for_each_cpu_is_allocated_and_given_back);
 	tcase_add_test(tests, one_context_at_a_time_is_at_a_cpu_with_preemption_disabled);

@@ -90,8 +90,27 @@ START_TEST(an_underflow_warns_once_and_refuses_nobody)
 	page_counter_cancel(&child, 512);
 	ck_assert_uint_eq(page_counter_read(&child), 0);
 	ck_assert_uint_eq(pcpc_kernel_warnings(), warnings + 1);
+	/* "(unsigned)-1 passed as a page count" */
+	page_counter_uncharge(&child, (unsigned int)-1);
+	usage_is(0, 0, 0);
+	ck_assert_uint_eq(pcpc_kernel_warnings(), warnings + 1);
 	ck_assert_int_eq(page_counter_set_max(&child, 10), 0);
 	ck_assert(page_counter_try_charge(&child, 10, &fail));
+	ck_assert(!page_counter_try_charge(&child, 1, &fail));
+}
+END_TEST
+
+/* 4, 5: "cancel at each level to the root"; each of them may be at another number. */
+START_TEST(an_uncharge_subtracts_at_every_level)
+{
+	page_counter_charge(&child, 9);
+	page_counter_charge(&parent, 3);
+	page_counter_charge(&root, 1);
+	page_counter_cancel(&parent, 2);
+	usage_is(13, 10, 9);
+	page_counter_uncharge(&child, 9);
+	usage_is(4, 1, 0);
+	ck_assert_uint_eq(pcpc_kernel_warnings(), 0);
 }
 END_TEST
 
@@ -179,6 +198,12 @@ START_TEST(protection_is_shared_from_above)
 	protect(true);
 	ck_assert_uint_eq(child.emin, 10 + 30 * 50 / 70);
 	ck_assert_uint_eq(child.elow, 0);
+	/* the other tree's root, which has no parent */
+	page_counter_set_min(&root, 7);
+	page_counter_calculate_protection(NULL, &root, true);
+	ck_assert_uint_eq(root.emin, 7);
+	page_counter_calculate_protection(&parent, &root, true);
+	ck_assert_uint_eq(root.emin, 7);
 	/* empty: as it was */
 	page_counter_uncharge(&child, 60);
 	protect(true);
@@ -218,11 +243,13 @@ START_TEST(sizes_are_read_as_pages)
 	unsigned long pages;
 	unsigned int i;
 
+	errno = EXFULL;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		pages = 4711;
 		ck_assert_int_eq(page_counter_memparse(rows[i].text, "max", &pages), rows[i].r);
 		ck_assert_uint_eq(pages, rows[i].r ? 4711 : rows[i].pages);
 	}
+	ck_assert_int_eq(errno, EXFULL);
 }
 END_TEST
 
@@ -276,6 +303,65 @@ START_TEST(attempts_of_many_threads_leave_nothing)
 }
 END_TEST
 
+#define RACES 3000
+
+static _Atomic unsigned long attempts;
+static _Atomic bool stop;
+
+static void *charge_and_uncharge(void *argument)
+{
+	struct page_counter *fail;
+
+	(void)argument;
+	while (!stop) {
+		if (page_counter_try_charge(&child, 60, &fail)) {
+			/* before it is given back: so nobody who sees that misses this */
+			granted++;
+			page_counter_uncharge(&child, 60);
+		}
+		attempts++;
+	}
+	return NULL;
+}
+
+static void let_attempts_pass(unsigned int nr)
+{
+	unsigned long end = attempts + nr;
+
+	while (attempts < end)
+		sched_yield();
+}
+
+/* 4, 7: "either the charger sees the new limit or the setter sees the new usage": where a max was
+ * set nothing is granted that does not fit, from that moment; where it was not, it is the old one.
+ */
+START_TEST(a_charge_and_a_new_max_do_not_pass_each_other)
+{
+	unsigned long before;
+	int i, nr_set = 0;
+	pthread_t charger;
+
+	ck_assert_int_eq(pthread_create(&charger, NULL, charge_and_uncharge, NULL), 0);
+	for (i = 0; i < RACES || !nr_set; i++) {
+		ck_assert_int_eq(page_counter_set_max(&child, 100), 0);
+		let_attempts_pass(i % 2);
+		if (page_counter_set_max(&child, 50) < 0) {
+			ck_assert_uint_eq(child.max, 100);
+			continue;
+		}
+		before = granted;
+		nr_set++;
+		let_attempts_pass(2);
+		ck_assert_uint_eq(granted, before);
+		ck_assert_uint_eq(child.max, 50);
+	}
+	stop = true;
+	pthread_join(charger, NULL);
+	unit_note("set %d times of %d, granted %lu times", nr_set, i, (unsigned long)granted);
+	usage_is(0, 0, 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("page counter");
@@ -286,12 +372,14 @@ int main(void)
 	tcase_add_test(tests, a_refused_attempt_leaves_every_usage_as_it_was);
 	tcase_add_test(tests, a_refused_attempt_raises_watermarks_below);
 	tcase_add_test(tests, an_underflow_warns_once_and_refuses_nobody);
+	tcase_add_test(tests, an_uncharge_subtracts_at_every_level);
 	tcase_add_test(tests, watermarks_are_the_highest_usage_since_a_reset);
 	tcase_add_test(tests, a_max_below_usage_is_refused);
 	tcase_add_test(tests, the_parent_has_the_sum_of_what_is_protected);
 	tcase_add_test(tests, protection_is_shared_from_above);
 	tcase_add_test(tests, sizes_are_read_as_pages);
 	tcase_add_test(tests, usage_shares_no_line_with_limits);
+	tcase_add_test(tests, a_charge_and_a_new_max_do_not_pass_each_other);
 	tcase_add_test(tests, attempts_of_many_threads_leave_nothing);
 	return unit_run(suite);
 }

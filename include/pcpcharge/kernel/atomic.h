@@ -18,7 +18,11 @@
 #define smp_wmb() __atomic_thread_fence(__ATOMIC_RELEASE)
 #define smp_load_acquire(place) __atomic_load_n((place), __ATOMIC_ACQUIRE)
 #define smp_store_release(place, value) __atomic_store_n((place), (value), __ATOMIC_RELEASE)
-#define smp_store_mb(place, value) __atomic_store_n(&(place), (value), __ATOMIC_SEQ_CST)
+#define smp_store_mb(place, value)          \
+	do {                                \
+		WRITE_ONCE(place, (value)); \
+		smp_mb();                   \
+	} while (0)
 #define smp_mb__before_atomic() smp_mb()
 #define smp_mb__after_atomic() smp_mb()
 
@@ -30,13 +34,21 @@
 #define cpu_relax() barrier()
 #endif
 
-#define xchg(place, value)                                                             \
-	({                                                                             \
-		__typeof__(*(place)) xchg_new_ = (value), xchg_old_;                   \
-		PCPC_KERNEL_AROUND();                                                  \
-		xchg_old_ = __atomic_exchange_n((place), xchg_new_, __ATOMIC_SEQ_CST); \
-		PCPC_KERNEL_AROUND();                                                  \
-		xchg_old_;                                                             \
+#define PCPC_KERNEL_XCHG(place, value, order)                     \
+	({                                                        \
+		__typeof__(*(place)) xchg_value_ = (value);       \
+		__atomic_exchange_n((place), xchg_value_, order); \
+	})
+#define xchg_relaxed(place, value) PCPC_KERNEL_XCHG(place, value, __ATOMIC_RELAXED)
+#define xchg_acquire(place, value) PCPC_KERNEL_XCHG(place, value, __ATOMIC_ACQUIRE)
+#define xchg_release(place, value) PCPC_KERNEL_XCHG(place, value, __ATOMIC_RELEASE)
+#define xchg(place, value)                                                    \
+	({                                                                    \
+		__typeof__(*(place)) xchg_was_;                               \
+		PCPC_KERNEL_AROUND();                                         \
+		xchg_was_ = PCPC_KERNEL_XCHG(place, value, __ATOMIC_SEQ_CST); \
+		PCPC_KERNEL_AROUND();                                         \
+		xchg_was_;                                                    \
 	})
 #define PCPC_KERNEL_CMPXCHG(place, expected, value, order)                                     \
 	({                                                                                     \
@@ -55,15 +67,26 @@
 	})
 #define cmpxchg_relaxed(place, expected, value) \
 	PCPC_KERNEL_CMPXCHG(place, expected, value, __ATOMIC_RELAXED)
+#define cmpxchg_acquire(place, expected, value) \
+	PCPC_KERNEL_CMPXCHG(place, expected, value, __ATOMIC_ACQUIRE)
+#define cmpxchg_release(place, expected, value) \
+	PCPC_KERNEL_CMPXCHG(place, expected, value, __ATOMIC_RELEASE)
 #define cmpxchg_local(place, expected, value) cmpxchg_relaxed(place, expected, value)
-#define try_cmpxchg(place, expected, value)                                                     \
-	({                                                                                      \
-		bool try_cmpxchg_;                                                              \
-		PCPC_KERNEL_AROUND();                                                           \
-		try_cmpxchg_ = __atomic_compare_exchange_n((place), (expected), (value), false, \
-							   __ATOMIC_SEQ_CST, __ATOMIC_RELAXED); \
-		PCPC_KERNEL_AROUND();                                                           \
-		try_cmpxchg_;                                                                   \
+#define PCPC_KERNEL_TRY_CMPXCHG(place, expected, value, order) \
+	__atomic_compare_exchange_n((place), (expected), (value), false, order, __ATOMIC_RELAXED)
+#define try_cmpxchg_relaxed(place, expected, value) \
+	PCPC_KERNEL_TRY_CMPXCHG(place, expected, value, __ATOMIC_RELAXED)
+#define try_cmpxchg_acquire(place, expected, value) \
+	PCPC_KERNEL_TRY_CMPXCHG(place, expected, value, __ATOMIC_ACQUIRE)
+#define try_cmpxchg_release(place, expected, value) \
+	PCPC_KERNEL_TRY_CMPXCHG(place, expected, value, __ATOMIC_RELEASE)
+#define try_cmpxchg(place, expected, value)                                                       \
+	({                                                                                        \
+		bool try_cmpxchg_;                                                                \
+		PCPC_KERNEL_AROUND();                                                             \
+		try_cmpxchg_ = PCPC_KERNEL_TRY_CMPXCHG(place, expected, value, __ATOMIC_SEQ_CST); \
+		PCPC_KERNEL_AROUND();                                                             \
+		try_cmpxchg_;                                                                     \
 	})
 
 typedef struct {
@@ -86,65 +109,65 @@ typedef struct {
 #define ATOMIC64_INIT(value) ATOMIC_INIT(value)
 
 /* All operations on one type. Names in parentheses, for <stdatomic.h> may have them as macros. */
-#define PCPC_KERNEL_ATOMIC_FETCH(prefix, type, name, builtin)                                \
-	static inline type(prefix##_fetch_##name##_relaxed)(type value, prefix##_t * atomic) \
-	{                                                                                    \
-		return builtin(&atomic->counter, value, __ATOMIC_RELAXED);                   \
-	}                                                                                    \
-	static inline type(prefix##_fetch_##name)(type value, prefix##_t * atomic)           \
-	{                                                                                    \
-		type was;                                                                    \
-                                                                                             \
-		PCPC_KERNEL_AROUND();                                                        \
-		was = builtin(&atomic->counter, value, __ATOMIC_SEQ_CST);                    \
-		PCPC_KERNEL_AROUND();                                                        \
-		return was;                                                                  \
-	}                                                                                    \
-	static inline void prefix##_##name(type value, prefix##_t *atomic)                   \
-	{                                                                                    \
-		(void)builtin(&atomic->counter, value, __ATOMIC_RELAXED);                    \
+#define PCPC_KERNEL_ATOMIC_ORDER(prefix, type, name, builtin, order)         \
+	static inline type(prefix##_##name)(type value, prefix##_t * atomic) \
+	{                                                                    \
+		return builtin(&atomic->counter, value, order);              \
+	}
+#define PCPC_KERNEL_ATOMIC_ORDERS(prefix, type, name, builtin)                            \
+	PCPC_KERNEL_ATOMIC_ORDER(prefix, type, name##_relaxed, builtin, __ATOMIC_RELAXED) \
+	PCPC_KERNEL_ATOMIC_ORDER(prefix, type, name##_acquire, builtin, __ATOMIC_ACQUIRE) \
+	PCPC_KERNEL_ATOMIC_ORDER(prefix, type, name##_release, builtin, __ATOMIC_RELEASE) \
+	static inline type(prefix##_##name)(type value, prefix##_t * atomic)              \
+	{                                                                                 \
+		type answer;                                                              \
+                                                                                          \
+		PCPC_KERNEL_AROUND();                                                     \
+		answer = builtin(&atomic->counter, value, __ATOMIC_SEQ_CST);              \
+		PCPC_KERNEL_AROUND();                                                     \
+		return answer;                                                            \
 	}
 
-#define PCPC_KERNEL_ATOMIC_RETURN(prefix, type, name, builtin)                              \
-	static inline type prefix##_##name##_return_relaxed(type value, prefix##_t *atomic) \
-	{                                                                                   \
-		return builtin(&atomic->counter, value, __ATOMIC_RELAXED);                  \
-	}                                                                                   \
-	static inline type prefix##_##name##_return(type value, prefix##_t *atomic)         \
-	{                                                                                   \
-		type is;                                                                    \
-                                                                                            \
-		PCPC_KERNEL_AROUND();                                                       \
-		is = builtin(&atomic->counter, value, __ATOMIC_SEQ_CST);                    \
-		PCPC_KERNEL_AROUND();                                                       \
-		return is;                                                                  \
+#define PCPC_KERNEL_ATOMIC_FETCH(prefix, type, name, builtin)              \
+	PCPC_KERNEL_ATOMIC_ORDERS(prefix, type, fetch_##name, builtin)     \
+	static inline void prefix##_##name(type value, prefix##_t *atomic) \
+	{                                                                  \
+		(void)builtin(&atomic->counter, value, __ATOMIC_RELAXED);  \
 	}
 
-#define PCPC_KERNEL_ATOMIC_COMPARE(prefix, type)                                                \
-	static inline type prefix##_xchg(prefix##_t *atomic, type value)                        \
-	{                                                                                       \
-		return xchg(&atomic->counter, value);                                           \
-	}                                                                                       \
-	static inline type prefix##_cmpxchg(prefix##_t *atomic, type expected, type value)      \
-	{                                                                                       \
-		return cmpxchg(&atomic->counter, expected, value);                              \
-	}                                                                                       \
-	static inline bool prefix##_try_cmpxchg(prefix##_t *atomic, type *expected, type value) \
-	{                                                                                       \
-		return try_cmpxchg(&atomic->counter, expected, value);                          \
-	}                                                                                       \
-	static inline bool prefix##_add_unless(prefix##_t *atomic, type value, type unless)     \
-	{                                                                                       \
-		type was = __atomic_load_n(&atomic->counter, __ATOMIC_RELAXED);                 \
-                                                                                                \
-		while (was != unless)                                                           \
-			if (prefix##_try_cmpxchg(atomic, &was, was + value))                    \
-				return true;                                                    \
-		return false;                                                                   \
-	}                                                                                       \
-	static inline bool prefix##_inc_not_zero(prefix##_t *atomic)                            \
-	{                                                                                       \
-		return prefix##_add_unless(atomic, 1, 0);                                       \
+#define PCPC_KERNEL_ATOMIC_COMPARE(prefix, type)                                                   \
+	static inline type prefix##_xchg(prefix##_t *atomic, type value)                           \
+	{                                                                                          \
+		return xchg(&atomic->counter, value);                                              \
+	}                                                                                          \
+	static inline type prefix##_cmpxchg(prefix##_t *atomic, type expected, type value)         \
+	{                                                                                          \
+		return cmpxchg(&atomic->counter, expected, value);                                 \
+	}                                                                                          \
+	static inline type prefix##_xchg_relaxed(prefix##_t *atomic, type value)                   \
+	{                                                                                          \
+		return xchg_relaxed(&atomic->counter, value);                                      \
+	}                                                                                          \
+	static inline type prefix##_cmpxchg_relaxed(prefix##_t *atomic, type expected, type value) \
+	{                                                                                          \
+		return cmpxchg_relaxed(&atomic->counter, expected, value);                         \
+	}                                                                                          \
+	static inline bool prefix##_try_cmpxchg(prefix##_t *atomic, type *expected, type value)    \
+	{                                                                                          \
+		return try_cmpxchg(&atomic->counter, expected, value);                             \
+	}                                                                                          \
+	static inline bool prefix##_add_unless(prefix##_t *atomic, type value, type unless)        \
+	{                                                                                          \
+		type was = __atomic_load_n(&atomic->counter, __ATOMIC_RELAXED);                    \
+                                                                                                   \
+		while (was != unless)                                                              \
+			if (prefix##_try_cmpxchg(atomic, &was, was + value))                       \
+				return true;                                                       \
+		return false;                                                                      \
+	}                                                                                          \
+	static inline bool prefix##_inc_not_zero(prefix##_t *atomic)                               \
+	{                                                                                          \
+		return prefix##_add_unless(atomic, 1, 0);                                          \
 	}
 
 #define PCPC_KERNEL_ATOMIC(prefix, type)                                         \
@@ -169,8 +192,8 @@ typedef struct {
 	PCPC_KERNEL_ATOMIC_FETCH(prefix, type, and, __atomic_fetch_and)          \
 	PCPC_KERNEL_ATOMIC_FETCH(prefix, type, or, __atomic_fetch_or)            \
 	PCPC_KERNEL_ATOMIC_FETCH(prefix, type, xor, __atomic_fetch_xor)          \
-	PCPC_KERNEL_ATOMIC_RETURN(prefix, type, add, __atomic_add_fetch)         \
-	PCPC_KERNEL_ATOMIC_RETURN(prefix, type, sub, __atomic_sub_fetch)         \
+	PCPC_KERNEL_ATOMIC_ORDERS(prefix, type, add_return, __atomic_add_fetch)  \
+	PCPC_KERNEL_ATOMIC_ORDERS(prefix, type, sub_return, __atomic_sub_fetch)  \
 	PCPC_KERNEL_ATOMIC_COMPARE(prefix, type)                                 \
 	static inline void prefix##_inc(prefix##_t *atomic)                      \
 	{                                                                        \
@@ -191,6 +214,10 @@ typedef struct {
 	static inline bool prefix##_dec_and_test(prefix##_t *atomic)             \
 	{                                                                        \
 		return prefix##_sub_return(1, atomic) == 0;                      \
+	}                                                                        \
+	static inline bool prefix##_inc_and_test(prefix##_t *atomic)             \
+	{                                                                        \
+		return prefix##_add_return(1, atomic) == 0;                      \
 	}                                                                        \
 	static inline bool prefix##_sub_and_test(type value, prefix##_t *atomic) \
 	{                                                                        \

@@ -53,7 +53,8 @@ typedef int64_t s64;
 #define L1_CACHE_BYTES 64
 #define ____cacheline_aligned __attribute__((aligned(SMP_CACHE_BYTES)))
 #define ____cacheline_aligned_in_smp ____cacheline_aligned
-#define ____cacheline_internodealigned_in_smp __attribute__((aligned(4096)))
+/* The hardware fetches lines in pairs. */
+#define ____cacheline_internodealigned_in_smp __attribute__((aligned(128)))
 
 #ifndef likely
 #define likely(condition) __builtin_expect(!!(condition), 1)
@@ -71,16 +72,24 @@ typedef int64_t s64;
 
 /* -- arithmetic -- */
 
-/* Each argument once. Of two types: the compiler warns. The names are of each use, for uses nest.
- */
+/* Each argument once, as the kernel has it: of any two types that cannot be mistaken for each
+ * other, for a sign. What is signed is 1, unsigned 2; what is small becomes an int, and is both. */
+#define PCPC_KERNEL_SIGN(value)                                                                   \
+	_Generic((value), char : 1, signed char : 1, short : 1, int : 1, long : 1, long long : 1, \
+		 _Bool : 3, unsigned char : 3, unsigned short : 3, default : 2)
+#define PCPC_KERNEL_IS_CONSTANT(value) \
+	__builtin_choose_expr(__builtin_constant_p(value), !((unsigned long long)(value) >> 63), 0)
 #define PCPC_KERNEL_PASTE_(left, right) left##right
 #define PCPC_KERNEL_PASTE(left, right) PCPC_KERNEL_PASTE_(left, right)
-#define PCPC_KERNEL_PICK(operator, left, right, left_, right_) \
-	({                                                     \
-		__typeof__(left) left_ = (left);               \
-		__typeof__(right) right_ = (right);            \
-		(void)(&left_ == &right_);                     \
-		left_ operator right_ ? left_ : right_;        \
+/* The names are of each use, for uses nest. */
+#define PCPC_KERNEL_PICK(operator, left, right, left_, right_)                             \
+	({                                                                                 \
+		_Static_assert((PCPC_KERNEL_SIGN(left) & PCPC_KERNEL_SIGN(right)) ||       \
+				       PCPC_KERNEL_IS_CONSTANT(left) ||                    \
+				       PCPC_KERNEL_IS_CONSTANT(right),                     \
+			       "signed and unsigned: say which, with min_t() or max_t()"); \
+		__typeof__(0 ? (left) : (right)) left_ = (left), right_ = (right);         \
+		left_ operator right_ ? left_ : right_;                                    \
 	})
 #define PCPC_KERNEL_CHOOSE(operator, left, right, nr)                         \
 	PCPC_KERNEL_PICK(operator, left, right, PCPC_KERNEL_PASTE(left_, nr), \
@@ -139,29 +148,40 @@ static inline bool IS_ERR_OR_NULL(const void *pointer)
 
 /* -- warnings: a line on stderr, and counted -- */
 
-/** pcpc_kernel_warn: what WARN_ON() and the like call when their condition is true. */
+/** pcpc_kernel_warn: what WARN_ON() and the like call when their condition is true. Signal-safe. */
 PCPC_API void pcpc_kernel_warn(const char *file, int line, const char *what);
+
+/** pcpc_kernel_warn_text: likewise for WARN() and WARN_ONCE(), which have a text like printf(): as
+ * signal-safe as that of the C library is for it. */
+PCPC_API __attribute__((format(printf, 3, 4))) void
+pcpc_kernel_warn_text(const char *file, int line, const char *format, ...);
 
 /** pcpc_kernel_warnings: how many there were in this process. Any thread; signal-safe. */
 PCPC_API unsigned long pcpc_kernel_warnings(void);
 
-#define WARN_ON(condition)                                                \
-	({                                                                \
-		bool warn_ = !!(condition);                               \
-		if (unlikely(warn_))                                      \
-			pcpc_kernel_warn(__FILE__, __LINE__, #condition); \
-		unlikely(warn_);                                          \
+#define PCPC_KERNEL_WARN(condition, warning) \
+	({                                   \
+		bool warn_ = !!(condition);  \
+		if (unlikely(warn_))         \
+			warning;             \
+		unlikely(warn_);             \
 	})
-#define WARN_ON_ONCE(condition)                                                                \
+#define PCPC_KERNEL_WARN_ONCE(condition, warning)                                              \
 	({                                                                                     \
 		static bool warned_;                                                           \
 		bool warn_ = !!(condition);                                                    \
 		if (unlikely(warn_) && !__atomic_exchange_n(&warned_, true, __ATOMIC_RELAXED)) \
-			pcpc_kernel_warn(__FILE__, __LINE__, #condition);                      \
+			warning;                                                               \
 		unlikely(warn_);                                                               \
 	})
-#define WARN(condition, ...) WARN_ON(condition)
-#define WARN_ONCE(condition, ...) WARN_ON_ONCE(condition)
+#define WARN_ON(condition) \
+	PCPC_KERNEL_WARN(condition, pcpc_kernel_warn(__FILE__, __LINE__, #condition))
+#define WARN_ON_ONCE(condition) \
+	PCPC_KERNEL_WARN_ONCE(condition, pcpc_kernel_warn(__FILE__, __LINE__, #condition))
+#define WARN(condition, ...) \
+	PCPC_KERNEL_WARN(condition, pcpc_kernel_warn_text(__FILE__, __LINE__, __VA_ARGS__))
+#define WARN_ONCE(condition, ...) \
+	PCPC_KERNEL_WARN_ONCE(condition, pcpc_kernel_warn_text(__FILE__, __LINE__, __VA_ARGS__))
 #define VM_WARN_ON(condition) WARN_ON(condition)
 #define VM_WARN_ON_ONCE(condition) WARN_ON_ONCE(condition)
 #define BUG_ON(condition)               \
@@ -179,6 +199,12 @@ PCPC_API unsigned long pcpc_kernel_warnings(void);
 #define pr_err(format, ...) fprintf(stderr, pr_fmt(format), ##__VA_ARGS__)
 #define pr_warn(format, ...) fprintf(stderr, pr_fmt(format), ##__VA_ARGS__)
 #define pr_info(format, ...) fprintf(stderr, pr_fmt(format), ##__VA_ARGS__)
+#define pr_warn_once(format, ...)                                            \
+	do {                                                                 \
+		static bool printed_;                                        \
+		if (!__atomic_exchange_n(&printed_, true, __ATOMIC_RELAXED)) \
+			pr_warn(format, ##__VA_ARGS__);                      \
+	} while (0)
 
 /* -- memory -- */
 
@@ -210,22 +236,35 @@ static inline bool gfpflags_allow_spinning(gfp_t mask)
 	return mask & __GFP_RECLAIM;
 }
 
-/* malloc(): tasks only, whatever the mask says. */
-static inline void *kzalloc(size_t size, gfp_t mask)
-{
-	(void)mask;
-	return calloc(1, size);
-}
-
+/* From malloc(): tasks only, whatever the mask says. At a multiple of the greatest power of 2 that
+ * is not above size, up to 128: so that what is of a type with ____cacheline_aligned is. */
 static inline void *kmalloc(size_t size, gfp_t mask)
 {
-	return mask & __GFP_ZERO ? calloc(1, size) : malloc(size);
+	size_t align = 128;
+	void *pointer;
+
+	while (align > size && align > sizeof(void *))
+		align /= 2;
+	if (posix_memalign(&pointer, align, size))
+		return NULL;
+	return mask & __GFP_ZERO ? memset(pointer, 0, size) : pointer;
+}
+
+static inline void *kzalloc(size_t size, gfp_t mask)
+{
+	return kmalloc(size, mask | __GFP_ZERO);
+}
+
+static inline void *kmalloc_array(size_t n, size_t size, gfp_t mask)
+{
+	size_t bytes;
+
+	return __builtin_mul_overflow(n, size, &bytes) ? NULL : kmalloc(bytes, mask);
 }
 
 static inline void *kcalloc(size_t n, size_t size, gfp_t mask)
 {
-	(void)mask;
-	return calloc(n, size);
+	return kmalloc_array(n, size, mask | __GFP_ZERO);
 }
 
 static inline void kfree(const void *pointer)

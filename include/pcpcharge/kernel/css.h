@@ -15,10 +15,13 @@ typedef void percpu_ref_func_t(struct percpu_ref *ref);
 
 /* One counter: what the kernel keeps per CPU until the kill is not worth it here. */
 struct percpu_ref {
-	atomic_long_t count;
-	bool dead; /* killed, once */
+	atomic_long_t count; /* and PCPC_KERNEL_REF_ALIVE, until the kill */
+	bool dead;	     /* killed, once */
 	percpu_ref_func_t *release;
 };
+
+/* So that nothing is released before the kill, however many references are put. */
+#define PCPC_KERNEL_REF_ALIVE (LONG_MAX / 2)
 
 /* One reference, which percpu_ref_kill() puts. flags and mask are for the kernel. Returns 0. */
 static inline int percpu_ref_init(struct percpu_ref *ref, percpu_ref_func_t *release,
@@ -26,7 +29,7 @@ static inline int percpu_ref_init(struct percpu_ref *ref, percpu_ref_func_t *rel
 {
 	(void)flags;
 	(void)mask;
-	atomic_long_set(&ref->count, 1);
+	atomic_long_set(&ref->count, PCPC_KERNEL_REF_ALIVE + 1);
 	ref->dead = false;
 	ref->release = release;
 	return 0;
@@ -62,11 +65,15 @@ static inline bool percpu_ref_tryget_live(struct percpu_ref *ref)
 	return !percpu_ref_is_dying(ref) && percpu_ref_tryget(ref);
 }
 
-/* The last one releases. */
+/* The last one releases. One too many is noticed if it was killed: it warns, and does nothing. */
 static inline void percpu_ref_put_many(struct percpu_ref *ref, unsigned long nr)
 {
-	if (atomic_long_sub_and_test((long)nr, &ref->count))
+	long left = atomic_long_sub_return((long)nr, &ref->count);
+
+	if (left == 0)
 		ref->release(ref);
+	else
+		WARN_ON_ONCE(left < 0);
 }
 
 static inline void percpu_ref_put(struct percpu_ref *ref)
@@ -79,7 +86,7 @@ static inline void percpu_ref_kill(struct percpu_ref *ref)
 {
 	if (WARN_ON_ONCE(xchg(&ref->dead, true)))
 		return;
-	percpu_ref_put(ref);
+	percpu_ref_put_many(ref, PCPC_KERNEL_REF_ALIVE + 1);
 }
 
 static inline bool percpu_ref_is_zero(struct percpu_ref *ref)

@@ -17,6 +17,15 @@
 #define LIST_HEAD_INIT(name) CDS_LIST_HEAD_INIT(name)
 #define list_entry(pointer, type, member) container_of(pointer, type, member)
 #define list_first_entry(list, type, member) list_entry((list)->next, type, member)
+#define list_last_entry(list, type, member) list_entry((list)->prev, type, member)
+#define list_first_entry_or_null(list, type, member) \
+	(list_empty(list) ? NULL : list_first_entry(list, type, member))
+#define list_for_each(position, list) \
+	for ((position) = (list)->next; (position) != (list); (position) = (position)->next)
+#define list_for_each_entry_reverse(entry, list, member)                       \
+	for ((entry) = list_entry((list)->prev, __typeof__(*(entry)), member); \
+	     &(entry)->member != (list);                                       \
+	     (entry) = list_entry((entry)->member.prev, __typeof__(*(entry)), member))
 #define list_for_each_entry(entry, list, member)                               \
 	for ((entry) = list_entry((list)->next, __typeof__(*(entry)), member); \
 	     &(entry)->member != (list);                                       \
@@ -57,6 +66,12 @@ static inline void list_move(struct list_head *entry, struct list_head *list)
 	cds_list_move(entry, list);
 }
 
+static inline void list_move_tail(struct list_head *entry, struct list_head *list)
+{
+	cds_list_del(entry);
+	cds_list_add_tail(entry, list);
+}
+
 static inline bool list_empty(const struct list_head *list)
 {
 	return list->next == list;
@@ -83,6 +98,26 @@ struct llist_head {
 
 #define LLIST_HEAD(name) struct llist_head name = { NULL }
 #define llist_entry(pointer, type, member) container_of(pointer, type, member)
+
+#define llist_for_each(position, node) \
+	for ((position) = (node); (position); (position) = (position)->next)
+/* From a node that was taken, or none. The link is looked at before the entry is: a node that is
+ * NULL has no entry. */
+#define llist_for_each_entry(entry, node, member)                                             \
+	for ((entry) = pcpc_kernel_llist_entry(node, offsetof(__typeof__(*(entry)), member)); \
+	     (entry); (entry) = pcpc_kernel_llist_entry((entry)->member.next,                 \
+							offsetof(__typeof__(*(entry)), member)))
+#define llist_for_each_entry_safe(entry, following, node, member)                               \
+	for ((entry) = pcpc_kernel_llist_entry(node, offsetof(__typeof__(*(entry)), member));   \
+	     (entry) && ((following) = pcpc_kernel_llist_entry(                                 \
+				 (entry)->member.next, offsetof(__typeof__(*(entry)), member)), \
+			true);                                                                  \
+	     (entry) = (following))
+
+static inline void *pcpc_kernel_llist_entry(struct llist_node *node, size_t offset)
+{
+	return node ? (char *)node - offset : NULL;
+}
 
 static inline void init_llist_head(struct llist_head *list)
 {

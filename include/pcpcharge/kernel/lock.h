@@ -170,5 +170,19 @@ static inline void mutex_unlock(struct mutex *mutex)
 
 #define RCU_INIT_POINTER(pointer, value) WRITE_ONCE(pointer, value)
 #define rcu_access_pointer(pointer) READ_ONCE(pointer)
+#define rcu_dereference_raw(pointer) rcu_dereference(pointer)
+#define rcu_dereference_check(pointer, condition) rcu_dereference(pointer)
+#define rcu_dereference_protected(pointer, condition) READ_ONCE(pointer)
+
+/** pcpc_kernel_free_rcu: kfree() pointer after a grace period; head is a part of what it points
+ * at. Tasks only. After a fork as call_rcu() of liburcu. */
+PCPC_API void pcpc_kernel_free_rcu(struct rcu_head *head, void *pointer);
+
+#define kfree_rcu(pointer, member)                                     \
+	do {                                                           \
+		__typeof__(pointer) freed_ = (pointer);                \
+		if (freed_)                                            \
+			pcpc_kernel_free_rcu(&freed_->member, freed_); \
+	} while (0)
 
 #endif

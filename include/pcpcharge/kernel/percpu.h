@@ -52,16 +52,18 @@ static void __attribute__((destructor(101))) pcpc_kernel_end(void)
 	pcpc_kernel_drop_module(&pcpc_kernel_this_module);
 }
 
-#define DECLARE_PER_CPU(type, name) \
-	extern __attribute__((section(PCPC_KERNEL_SECTION))) __typeof__(type) name
+/* A variable belongs to one module, and only that can reach it. So one that is neither static nor
+ * declared by this, and is in two modules, must not be in the dynamic symbols of either. */
+#define DECLARE_PER_CPU(type, name)                         \
+	extern __attribute__((section(PCPC_KERNEL_SECTION), \
+			      visibility("hidden"))) __typeof__(type) name
 #define DEFINE_PER_CPU(type, name) \
 	__attribute__((section(PCPC_KERNEL_SECTION))) __typeof__(type) name
-#define DEFINE_PER_CPU_ALIGNED(type, name) \
-	DEFINE_PER_CPU(type, name) __attribute__((aligned(SMP_CACHE_BYTES)))
-#define DEFINE_PER_CPU_SHARED_ALIGNED(type, name) \
-	DEFINE_PER_CPU(type, name) __attribute__((aligned(128)))
+/* Both at multiples of 128 bytes, on every CPU: the hardware fetches lines in pairs. */
+#define DEFINE_PER_CPU_ALIGNED(type, name) DEFINE_PER_CPU(type, name) __attribute__((aligned(128)))
+#define DEFINE_PER_CPU_SHARED_ALIGNED(type, name) DEFINE_PER_CPU_ALIGNED(type, name)
 #define DECLARE_PER_CPU_ALIGNED(type, name) \
-	DECLARE_PER_CPU(type, name) __attribute__((aligned(SMP_CACHE_BYTES)))
+	DECLARE_PER_CPU(type, name) __attribute__((aligned(128)))
 
 static inline void *pcpc_kernel_translate(const void *pointer, unsigned int cpu)
 {
@@ -73,7 +75,7 @@ static inline void *pcpc_kernel_translate(const void *pointer, unsigned int cpu)
 }
 
 #define per_cpu_ptr(pointer, cpu) \
-	((__typeof__(pointer))pcpc_kernel_translate((pointer), (unsigned int)(cpu)))
+	((__typeof__(*(pointer)) *)pcpc_kernel_translate((pointer), (unsigned int)(cpu)))
 #define per_cpu(name, cpu) (*per_cpu_ptr(&(name), cpu))
 #define this_cpu_ptr(pointer) per_cpu_ptr(pointer, pcpc_kernel_cpu())
 #define raw_cpu_ptr(pointer) this_cpu_ptr(pointer)
@@ -98,10 +100,20 @@ static inline void *pcpc_kernel_translate(const void *pointer, unsigned int cpu)
 #define this_cpu_dec(name) this_cpu_sub(name, 1)
 #define this_cpu_add_return(name, value) \
 	__atomic_add_fetch(this_cpu_ptr(&(name)), (value), __ATOMIC_RELAXED)
+#define this_cpu_sub_return(name, value) \
+	__atomic_sub_fetch(this_cpu_ptr(&(name)), (value), __ATOMIC_RELAXED)
+#define this_cpu_inc_return(name) this_cpu_add_return(name, 1)
+#define this_cpu_dec_return(name) this_cpu_sub_return(name, 1)
+#define this_cpu_and(name, value) \
+	((void)__atomic_fetch_and(this_cpu_ptr(&(name)), (value), __ATOMIC_RELAXED))
+#define this_cpu_or(name, value) \
+	((void)__atomic_fetch_or(this_cpu_ptr(&(name)), (value), __ATOMIC_RELAXED))
 #define this_cpu_xchg(name, value) \
 	__atomic_exchange_n(this_cpu_ptr(&(name)), (value), __ATOMIC_RELAXED)
 #define this_cpu_cmpxchg(name, expected, value) \
 	cmpxchg_relaxed(this_cpu_ptr(&(name)), (expected), (value))
+#define this_cpu_try_cmpxchg(name, expected, value) \
+	try_cmpxchg_relaxed(this_cpu_ptr(&(name)), (expected), (value))
 #define __this_cpu_read(name) this_cpu_read(name)
 #define __this_cpu_write(name, value) this_cpu_write(name, value)
 #define __this_cpu_add(name, value) this_cpu_add(name, value)
@@ -109,7 +121,16 @@ static inline void *pcpc_kernel_translate(const void *pointer, unsigned int cpu)
 #define __this_cpu_inc(name) this_cpu_inc(name)
 #define __this_cpu_dec(name) this_cpu_dec(name)
 #define __this_cpu_add_return(name, value) this_cpu_add_return(name, value)
+#define __this_cpu_sub_return(name, value) this_cpu_sub_return(name, value)
+#define __this_cpu_inc_return(name) this_cpu_inc_return(name)
+#define __this_cpu_dec_return(name) this_cpu_dec_return(name)
 #define __this_cpu_xchg(name, value) this_cpu_xchg(name, value)
+#define __this_cpu_cmpxchg(name, expected, value) this_cpu_cmpxchg(name, expected, value)
+#define raw_cpu_read(name) this_cpu_read(name)
+#define raw_cpu_write(name, value) this_cpu_write(name, value)
+#define raw_cpu_add(name, value) this_cpu_add(name, value)
+#define raw_cpu_inc(name) this_cpu_inc(name)
+#define raw_cpu_dec(name) this_cpu_dec(name)
 
 #define alloc_percpu(type)                                                             \
 	((__typeof__(type) *)pcpc_kernel_alloc(&pcpc_kernel_this_module, sizeof(type), \

@@ -210,7 +210,23 @@ static inline unsigned long pcpc_kernel_jiffies(void)
 }
 
 #define jiffies (pcpc_kernel_jiffies())
+#define time_before(left, right) time_after(right, left)
 #define time_after(left, right) ((long)((right) - (left)) < 0)
+
+static inline unsigned long msecs_to_jiffies(unsigned int milliseconds)
+{
+	return milliseconds * (HZ / 1000);
+}
+
+static inline void msleep(unsigned int milliseconds)
+{
+	struct timespec left = { .tv_sec = milliseconds / 1000,
+				 .tv_nsec = milliseconds % 1000 * 1000000L };
+
+	/* Signals do not make it shorter. */
+	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR)
+		;
+}
 
 static inline void cond_resched(void)
 {

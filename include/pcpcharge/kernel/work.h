@@ -10,6 +10,8 @@
 #error "include <pcpcharge/kernel.h>"
 #endif
 
+#include <stdarg.h>
+
 struct work_struct;
 typedef void (*work_func_t)(struct work_struct *work);
 
@@ -20,9 +22,11 @@ struct work_struct {
 	int cpu;   /* or -1: any */
 };
 
-/* There is one queue, and one thread that works: the library starts it when work is first set up or
- * queued by a task. */
-struct workqueue_struct;
+/* One thread does all work, in the order in which it was queued, to whichever queue: the library
+ * starts it when work is first set up or queued by a task. */
+struct workqueue_struct {
+	char name[24]; /* for debuggers */
+};
 #define system_wq ((struct workqueue_struct *)NULL)
 #define system_percpu_wq system_wq
 
@@ -99,6 +103,33 @@ static inline void flush_scheduled_work(void)
 	pcpc_kernel_flush_all();
 }
 
+#define WQ_UNBOUND 2u
+#define WQ_MEM_RECLAIM 8u
+#define WQ_HIGHPRI 16u
+#define WQ_PERCPU 256u
+
+/* format: its name, as printf(). flags and max_active are for the kernel. NULL: no memory. */
+static inline __attribute__((format(printf, 1, 4))) struct workqueue_struct *
+alloc_workqueue(const char *format, unsigned int flags, int max_active, ...)
+{
+	struct workqueue_struct *queue = kmalloc(sizeof(*queue), GFP_KERNEL);
+	va_list arguments;
+
+	(void)flags;
+	if (!queue)
+		return NULL;
+	va_start(arguments, max_active);
+	(void)vsnprintf(queue->name, sizeof(queue->name), format, arguments);
+	va_end(arguments);
+	return queue;
+}
+
+static inline void destroy_workqueue(struct workqueue_struct *queue)
+{
+	pcpc_kernel_flush_all();
+	kfree(queue);
+}
+
 /* -- CPU hotplug -- */
 
 enum cpuhp_state {
@@ -114,7 +145,8 @@ enum cpuhp_state {
  * nobody is there any more. Either may be NULL. They run in the task that takes the CPU off or on,
  * at another CPU.
  *
- * Returns 0, or for a dynamic state its number, above 0; -ENOSPC. name is not kept.
+ * Returns 0, or for a dynamic state its number, above 0; -ENOSPC. name is not kept; what the
+ * functions return is not looked at.
  */
 PCPC_API int pcpc_kernel_hotplug(enum cpuhp_state state, int (*startup)(unsigned int cpu),
 				 int (*teardown)(unsigned int cpu));
@@ -134,8 +166,9 @@ static inline void cpuhp_remove_state_nocalls(enum cpuhp_state state)
 }
 
 /**
- * pcpc_kernel_cpu_down: take a CPU off: wait until nobody is at it and no work is queued for it,
- * let nobody go there, and call what was set up. pcpc_kernel_cpu_up: bring it back.
+ * pcpc_kernel_cpu_down: take a CPU off: let nobody go there, wait until nobody is at it, and call
+ * what was set up. Work that is queued for it is done at another. pcpc_kernel_cpu_up: bring it
+ * back.
  *
  * Return 0; -EINVAL: no such CPU, or it is off, or on, already; -EBUSY: the last one. Tasks only,
  * with preemption and migration enabled.
