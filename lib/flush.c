@@ -109,7 +109,9 @@ void pcpc_stat_flush(struct pcpc_owner *owner)
 	if (!owner || !owner->domain->stats.cache)
 		return;
 	pthread_mutex_lock(&owner->domain->flush_mutex);
+	atomic_store(&owner->domain->flushing, true);
 	flush_subtree(owner);
+	atomic_store(&owner->domain->flushing, false);
 	pthread_mutex_unlock(&owner->domain->flush_mutex);
 }
 
@@ -172,12 +174,21 @@ static int64_t total_of_all_nodes(const struct pcpc_owner *owner, uint32_t item)
 /* As the last flush left it; node: -1 for all. */
 int64_t pcpc_stat_total(const struct pcpc_owner *owner, int node, uint32_t item)
 {
-	return node < 0 ? total_of_all_nodes(owner, item)
-			: total_of(owner, (uint32_t)node, item);
+	return node < 0 ? total_of_all_nodes(owner, item) : total_of(owner, (uint32_t)node, item);
+}
+
+/* Is something missing that a cheap read must not miss? A flush clears counters before it raises
+ * totals: so who finds a low counter looks whether a flush is at work, and waits for it.
+ * Sequentially consistent, in this order: pairs with pcpc_stat_flush(), which says so before it
+ * clears any. */
+static bool is_behind(const struct pcpc_owner *owner)
+{
+	return pcpc_stat_needs_flush(owner) || atomic_load(&owner->domain->flushing);
 }
 
 /* What a cheap read does first. The time is noted when the drain is over, as that at which it
- * began: who reads in the meantime drains too, which is one round for all. Relaxed: a figure. */
+ * began: who reads in the meantime drains too, which is one round for all. Release: pairs with the
+ * acquire, so that who finds it drained finds the totals. */
 static void refresh(struct pcpc_owner *owner, uint32_t item)
 {
 	struct pcpc_domain *domain = owner->domain;
@@ -186,12 +197,12 @@ static void refresh(struct pcpc_owner *owner, uint32_t item)
 							      : &domain->stats_drained_at;
 	uint64_t now = pcpc_now();
 
-	if ((int64_t)(now - atomic_load_explicit(drained_at, memory_order_relaxed)) >
+	if ((int64_t)(now - atomic_load_explicit(drained_at, memory_order_acquire)) >
 	    (int64_t)PCPC_STAT_AGE_NS) {
 		drain_for(root, item);
 		pcpc_stat_flush(root);
-		atomic_store_explicit(drained_at, now, memory_order_relaxed);
-	} else if (pcpc_stat_needs_flush(owner)) {
+		atomic_store_explicit(drained_at, now, memory_order_release);
+	} else if (is_behind(owner)) {
 		pcpc_stat_flush(owner);
 	}
 }
@@ -234,7 +245,7 @@ int64_t pcpc_stat_read_exact(struct pcpc_owner *owner, uint32_t item)
 	drain_for(owner, item);
 	/* Whoever has evicted a delta of the subtree has applied it after this. */
 	if (may_wait(0))
-		urcu_bp_synchronize_rcu();
+		pcpc_grace();
 	pcpc_stat_flush(owner);
 	return total_of_all_nodes(owner, item);
 }

@@ -82,7 +82,7 @@ void pcpc_memcg_reap_objects(void)
 	for (objcg = list; objcg; objcg = objcg->next_dead)
 		list_del(&objcg->siblings);
 	mutex_unlock(&objects_mutex);
-	urcu_bp_synchronize_rcu();
+	pcpc_grace();
 	for (objcg = list; objcg; objcg = next) {
 		next = objcg->next_dead;
 		free(objcg);

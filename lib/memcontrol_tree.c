@@ -38,9 +38,9 @@ static void free_memcg(struct work_struct *work)
 	 * others have evicted. Those who found it by an object are gone after the first. */
 	(void)pcpc_owner_get(owner);
 	(void)pcpc_owner_destroy(owner);
-	urcu_bp_synchronize_rcu();
+	pcpc_grace();
 	(void)pcpc_owner_drain(owner);
-	urcu_bp_synchronize_rcu();
+	pcpc_grace();
 	(void)pcpc_transfer(owner, parent->owner, pcpc_owner_usage(owner));
 	pcpc_owner_put(owner);
 	free(memcg);

@@ -160,6 +160,7 @@ struct pcpc_domain {
 	_Atomic uint32_t nr_offline;
 	_Atomic uint32_t sweep_at; /* sweep when that many are offline */
 	atomic_u64 drains, sweeps;
+	_Atomic bool flushing;	       /* counters may be cleared whose totals are not raised yet */
 	atomic_u64 stats_drained_at;   /* for reads, by the coarse clock, in ns */
 	atomic_u64 coupled_drained_at; /* likewise the charge slots */
 
@@ -381,9 +382,21 @@ struct pcpc_thread {
 
 extern PCPC_THREAD_LOCAL struct pcpc_thread pcpc_this_thread;
 
+/* liburcu waits in poll(), with its mutex locked: a thread that is cancelled there would leave it
+ * so.
+ */
+static inline void pcpc_grace(void)
+{
+	int before;
+
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	urcu_bp_synchronize_rcu();
+	(void)pthread_setcancelstate(before, &before);
+}
+
 /* Broken twins leave one out, and must be seen to free too early or to refuse what fits. */
 #ifndef PCPC_GRACE
-#define PCPC_GRACE(which) urcu_bp_synchronize_rcu()
+#define PCPC_GRACE(which) pcpc_grace()
 #endif
 
 /* May this call wait for a grace period? */

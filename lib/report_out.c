@@ -124,7 +124,7 @@ static void put_hex(struct pcpc_out *out, const char *before, uint32_t character
  * the direction of writing or ends a line. */
 static bool is_control(uint32_t c)
 {
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f ||
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f ||
 	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 

@@ -42,7 +42,7 @@ struct pcpc_refusal {
  *
  * Threads: any; without PCPC_NOWAIT it may drain, wait for a grace period and call back. With
  * PCPC_NOWAIT it is safe in a signal handler, in a registered thread (pcpc_thread_register()).
- * Ordering: none beyond the units.
+ * Ordering: none beyond the units. Is no cancellation point, but what it calls back may be.
  */
 PCPC_API int pcpc_charge_flags(struct pcpc_owner *owner, uint64_t count, unsigned int flags,
 			       struct pcpc_refusal *ret_refusal);

@@ -48,9 +48,10 @@ PCPC_BEGIN_DECLS
  * those above 2^53. Fields may be added.
  *
  * PROMETHEUS: the text exposition format, version 0.0.4. Names begin with pcpcharge_<domain>_, so
- * that the reports of several domains can stand in one document if their names differ. For each
- * owner, with the labels domain, owner (the names from the root down, joined by '/') and id (for
- * names may be equal, or have '/' in them; it may be used again when its owner is gone):
+ * that the reports of several domains can stand in one document if their names differ in this form,
+ * and none is another's with _ and an item's after it. For each owner, with the labels domain,
+ * owner (the names from the root down, joined by '/') and id (for names may be equal, or have '/' in
+ * them; it may be used again when its owner is gone):
  *	..._usage, ..._max, ..._high, ..._peak  gauges; max and high are +Inf where unlimited
  *	..._left_out, ..._left_out_usage        gauges; only with limits, see below
  *	..._event_<name>_total                  counters
@@ -167,7 +168,8 @@ struct pcpc_domain_stats {
 	uint32_t nr_cpus;	 /* the process could run on when the domain was made */
 	uint32_t nr_owners;	 /* that have an id: live, the root included, and offline */
 	uint32_t nr_offline;	 /* of them: destroyed, and not yet swept */
-	uint64_t drains;	 /* for charges, for limits, and by pcpc_owner_drain() */
+	uint64_t drains;	 /* for charges, for limits, for reads of the coupled item, and by
+				    pcpc_owner_drain() */
 	uint64_t sweeps;	 /* of offline owners; those that found none are not in it */
 	uint64_t bytes_resident; /* in memory now: stocks and owners, in whole pages; names that are
 				    longer than 23 bytes are not in it. Pages of zeroes that were

@@ -79,6 +79,8 @@ known = set()
 for text in texts.values():
     known |= set(re.findall(r'\b(pcpc_\w+)\s*\(', without_comments(text)))
     known |= set(re.findall(r'\btypedef\b[^;]*?\b(pcpc_\w+)\s*\(', text))
+for path in (source / 'examples').rglob('*.h'):
+    known |= set(re.findall(r'\b(pcpc_\w+)\s*\(', without_comments(path.read_text())))
 documents = dict(texts)
 for name in ('README.md', 'lib/DESIGN.md', 'tests/README.md'):
     path = source / name

@@ -265,6 +265,67 @@ START_TEST(poll_does_not_ring_for_itself_where_membarrier_is_refused)
 }
 END_TEST
 
+struct cancelled {
+	struct call call; /* its thread, and whether it is over */
+	struct pcpc_owner *owner;
+	int refused;
+	_Atomic bool survived;
+};
+
+static void *charge_cancelled(void *argument)
+{
+	struct cancelled *cancelled = argument;
+
+	/* Pending, until a cancellation point. */
+	pthread_cancel(pthread_self());
+	atomic_store(&cancelled->call.thread, gettid());
+	cancelled->refused = pcpc_charge(cancelled->owner, 91);
+	atomic_store(&cancelled->survived, true);
+	atomic_store(&cancelled->call.done, true);
+	pthread_testcancel();
+	return NULL;
+}
+
+static void stay_in_section(void *context)
+{
+	(void)context;
+	urcu_bp_read_lock();
+	sem_post(&arrived);
+	wait_for(&go_on);
+	urcu_bp_read_unlock();
+}
+
+/* charge.h: "Is no cancellation point": not even while it waits for a grace period, whose mutex
+ * would stay locked. */
+START_TEST(a_cancelled_thread_ends_its_charge_first)
+{
+	struct cancelled cancelled = { .refused = 1 };
+	struct worker first, second;
+	pthread_t thread;
+	void *result;
+
+	if (!open_domain(_i, 64, 0))
+		return;
+	start(&first, &second);
+	cancelled.owner = make_owner(root, 100, 0);
+	charge(cancelled.owner, 10);
+	worker_post(&first, stay_in_section, NULL);
+	wait_for(&arrived);
+	ck_assert_int_eq(pthread_create(&thread, NULL, charge_cancelled, &cancelled), 0);
+	while (!atomic_load(&cancelled.call.thread) || !over_or_asleep(&cancelled.call))
+		sched_yield();
+	sem_post(&go_on);
+	worker_wait(&first);
+	pthread_join(thread, &result);
+	ck_assert_ptr_eq(result, PTHREAD_CANCELED);
+	ck_assert(atomic_load(&cancelled.survived));
+	ck_assert_int_eq(cancelled.refused, -EDQUOT);
+	uncharge(cancelled.owner, 10);
+	worker_stop(&first);
+	worker_stop(&second);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("limit staged");
@@ -276,5 +337,6 @@ int main(void)
 	by_each_engine(tests, a_surplus_in_flight_refuses_nobody);
 	by_each_engine(tests, a_surplus_in_flight_is_not_stocked_below_a_lowered_limit);
 	by_each_engine(tests, poll_does_not_ring_for_itself_where_membarrier_is_refused);
+	by_each_engine(tests, a_cancelled_thread_ends_its_charge_first);
 	return unit_run(suite);
 }

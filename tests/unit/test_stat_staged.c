@@ -509,6 +509,60 @@ START_TEST(where_drains_are_refused_nothing_is_lost)
 }
 END_TEST
 
+static sem_t flush_arrived, flush_goes_on;
+static struct pcpc_owner *held_up_at;
+
+static void hold_flush_up(struct pcpc_owner *owner)
+{
+	if (owner != held_up_at)
+		return;
+	held_up_at = NULL;
+	sem_post(&flush_arrived);
+	wait_for(&flush_goes_on);
+}
+
+static void *flush_root(void *argument)
+{
+	pcpc_stat_flush(root);
+	return argument;
+}
+
+static void *read_root(void *argument)
+{
+	*(int64_t *)argument = pcpc_stat_read(root, 1);
+	return argument;
+}
+
+/* stat.h, pcpc_stat_read(): "What it misses is at most ... 64 x CPUs of what was applied since the
+ * last flush": also while another thread flushes, which has cleared the counter and not yet raised
+ * the total. */
+START_TEST(a_read_beside_a_flush_misses_no_more_than_another)
+{
+	pthread_t flushes, reads;
+	int64_t value = -1;
+
+	if (!open_tree(_i))
+		return;
+	(void)pcpc_stat_read(root, 1);
+	sem_init(&flush_arrived, 0, 0);
+	sem_init(&flush_goes_on, 0, 0);
+	add(leaf, 1, 1000000);
+	held_up_at = root;
+	atomic_store(&when_cleared, hold_flush_up);
+	ck_assert_int_eq(pthread_create(&flushes, NULL, flush_root, NULL), 0);
+	wait_for(&flush_arrived);
+	ck_assert_uint_eq(updates_of(root), 0);
+	ck_assert_int_eq(pthread_create(&reads, NULL, read_root, &value), 0);
+	/* it may wait for the flush, or be done already */
+	sched_yield();
+	sem_post(&flush_goes_on);
+	pthread_join(reads, NULL);
+	pthread_join(flushes, NULL);
+	atomic_store(&when_cleared, NULL);
+	ck_assert_int_eq(value, 1000000);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("stat staged");
@@ -521,5 +575,6 @@ int main(void)
 	by_each_engine(tests, every_interleaving_of_an_update_and_a_flush);
 	by_each_engine(tests, a_hit_that_a_sweep_overtakes_is_not_lost);
 	by_each_engine(tests, where_drains_are_refused_nothing_is_lost);
+	by_each_engine(tests, a_read_beside_a_flush_misses_no_more_than_another);
 	return unit_run(suite);
 }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * reply.c - buffers that are charged as they grow, and answers in RESP, the protocol of Redis.
+ */
+#include "server.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_SIZE 1024
+
+bool buffer_reserve(struct buffer *buffer, size_t more)
+{
+	size_t size = buffer->size ? buffer->size : FIRST_SIZE;
+	char *at;
+
+	if (buffer->failed)
+		return false;
+	while (size - buffer->length < more)
+		size *= 2;
+	if (size == buffer->size)
+		return true;
+	if (!accounts->charge(buffer->account, size - buffer->size)) {
+		buffer->failed = true;
+		return false;
+	}
+	at = realloc(buffer->at, size);
+	if (!at) {
+		accounts->uncharge(buffer->account, size - buffer->size);
+		buffer->failed = true;
+		return false;
+	}
+	buffer->at = at;
+	buffer->size = size;
+	return true;
+}
+
+void buffer_add(struct buffer *buffer, const void *bytes, size_t length)
+{
+	if (!length || !buffer_reserve(buffer, length))
+		return;
+	memcpy(buffer->at + buffer->length, bytes, length);
+	buffer->length += length;
+}
+
+void buffer_free(struct buffer *buffer)
+{
+	free(buffer->at);
+	if (buffer->size)
+		accounts->uncharge(buffer->account, buffer->size);
+	buffer->at = NULL;
+	buffer->length = buffer->size = 0;
+}
+
+bool buffer_move(struct buffer *buffer, struct account *account)
+{
+	if (buffer->size && !accounts->charge(account, buffer->size))
+		return false;
+	if (buffer->size)
+		accounts->uncharge(buffer->account, buffer->size);
+	buffer->account = account;
+	return true;
+}
+
+static void add_line(struct buffer *out, char kind, const char *text)
+{
+	buffer_add(out, &kind, 1);
+	buffer_add(out, text, strlen(text));
+	buffer_add(out, "\r\n", 2);
+}
+
+void reply_status(struct buffer *out, const char *text)
+{
+	add_line(out, '+', text);
+}
+
+/* A line of its own: what a client has sent may be in it. */
+void reply_error(struct buffer *out, const char *format, ...)
+{
+	char text[256], *c;
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	for (c = text; *c; c++)
+		if (*c == '\r' || *c == '\n')
+			*c = ' ';
+	add_line(out, '-', text);
+}
+
+static void add_number(struct buffer *out, char kind, int64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, number);
+	add_line(out, kind, text);
+}
+
+void reply_number(struct buffer *out, int64_t number)
+{
+	add_number(out, ':', number);
+}
+
+void reply_bulk(struct buffer *out, struct bytes bytes)
+{
+	add_number(out, '$', (int64_t)bytes.length);
+	buffer_add(out, bytes.at, bytes.length);
+	buffer_add(out, "\r\n", 2);
+}
+
+void reply_text(struct buffer *out, const char *text)
+{
+	reply_bulk(out, (struct bytes){ text, strlen(text) });
+}
+
+void reply_null(struct buffer *out)
+{
+	add_line(out, '$', "-1");
+}
+
+void reply_array(struct buffer *out, size_t nr)
+{
+	add_number(out, '*', (int64_t)nr);
+}

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""cache_commands.py DAEMON [ACCOUNTING] - what every command answers, to redis-cli and over a socket; and
+requests in every form and in pieces. The expected answers are those that Redis gives.
+"""
+import sys
+
+from cache_support import *
+
+require('redis-cli')
+accounting = sys.argv[2] if len(sys.argv) > 2 else 'pcpcharge'
+options = tenants(alice='max=16m', bob='max=16m')
+
+
+def start(binary):
+    return Daemon(binary, *options, accounting=accounting)
+
+
+def cli(daemon, text, tenant='alice'):
+    """Lines of commands; lines of answers, as redis-cli writes them to a pipe."""
+    return subprocess.run(['redis-cli', '-p', str(daemon.port), '--no-auth-warning', '--user', tenant,
+                           '--pass', 'password-' + tenant],
+                          input=text, stdout=subprocess.PIPE, text=True, check=True).stdout.split('\n')[:-1]
+
+
+def answers_redis_cli(binary):
+    expected = [
+        ('PING', ['PONG']), ('PING hello', ['hello']), ('ECHO "a b"', ['a b']), ('GET a', ['']),
+        ('SET a 1', ['OK']), ('GET a', ['1']), ('INCR a', ['2']), ('INCRBY a 40', ['42']), ('DECR a', ['41']),
+        ('SET a x XX', ['OK']), ('SET a y NX', ['']), ('GET a', ['x']), ('SET new z XX', ['']),
+        ('SET new z NX', ['OK']), ('EXISTS a new none a', ['3']), ('DEL a new none', ['2']), ('DBSIZE', ['0']),
+        ('MSET a 1 b 2 c 3', ['OK']), ('MGET a none c', ['1', '', '3']), ('DBSIZE', ['3']),
+        ('SELECT 1', ['OK']), ('DBSIZE', ['0']), ('GET a', ['']), ('SET only here', ['OK']), ('FLUSHDB', ['OK']),
+        ('EXISTS only', ['0']), ('SELECT 0', ['OK']), ('GET b', ['2']), ('TTL b', ['-1']), ('TTL none', ['-2']),
+        ('EXPIRE b 100', ['1']), ('TTL b', ['100']), ('EXPIRE none 5', ['0']), ('SET b 3 KEEPTTL', ['OK']),
+        ('TTL b', ['100']), ('SET b 3', ['OK']), ('TTL b', ['-1']), ('SET b 3 EX 50', ['OK']), ('TTL b', ['50']),
+        ('EXPIRE b -1', ['1']), ('EXISTS b', ['0']), ('CONFIG GET maxmemory', ['maxmemory', '16777216']),
+        ('CONFIG GET save', ['save', '']), ('CLIENT SETNAME me', ['OK']), ('CLIENT GETNAME', ['me']),
+    ]
+    wrong = [
+        ('NONSENSE 1', "ERR unknown command 'NONSENSE'"),
+        ('GET', "ERR wrong number of arguments for 'get' command"),
+        ('SET a', "ERR wrong number of arguments for 'set' command"),
+        ('SET a b EX', 'ERR syntax error'), ('SET a b NX XX', 'ERR syntax error'),
+        ('SET a b EX 0', "ERR invalid expire time in 'set' command"),
+        ('SET a b EX x', 'ERR value is not an integer or out of range'),
+        ('MSET a 1 b', "ERR wrong number of arguments for 'mset' command"),
+        ('SELECT 16', 'ERR DB index is out of range'),
+        ('INCRBY c x', 'ERR value is not an integer or out of range'),
+    ]
+    with start(binary) as daemon:
+        found = cli(daemon, ''.join(line + '\n' for line, _ in expected))
+        assert found == [answer for _, answers in expected for answer in answers], found
+        for line, error in wrong:
+            found = [text for text in cli(daemon, line + '\n') if text]
+            assert found == [error], (line, found)
+
+
+def numbers_keep_their_bounds(binary):
+    with start(binary) as daemon, Client(daemon, 'alice') as client:
+        client('SET', 'n', 2 ** 63 - 2)
+        assert client('INCR', 'n') == 2 ** 63 - 1
+        for words in (('INCR', 'n'), ('INCRBY', 'n', 1), ('INCRBY', 'n', 2 ** 63)):
+            assert client(*words) == 'ERR value is not an integer or out of range'
+        assert client('GET', 'n') == str(2 ** 63 - 1).encode()
+        for text in ('', ' 1', '1 ', '+1', '1x', '0x10', '1.0', str(2 ** 63)):
+            client('SET', 'n', text)
+            assert client('INCR', 'n') == 'ERR value is not an integer or out of range', text
+        client('SET', 'n', '-5', 'PX', 100000)
+        assert client('INCR', 'n') == -4 and client('PTTL', 'n') > 90000
+
+
+def keys_expire(binary):
+    with start(binary) as daemon, Client(daemon, 'alice') as client:
+        for i in range(500):
+            client('SET', f'k{i}', 'x', 'PX', 1 + i % 50)
+        client('SET', 'stays', 'x')
+        # those that nobody asks for as well
+        wait_until(lambda: client('DBSIZE') == 1, 'expired keys go')
+        assert client('GET', 'k1') is None and client('GET', 'stays') == b'x'
+
+
+def tenants_see_nothing_of_each_other(binary):
+    with start(binary) as daemon, Client(daemon) as client:
+        assert client('GET', 'a') == 'NOAUTH Authentication required.'
+        assert client('PING') == 'PONG'
+        assert client('AUTH', 'alice', 'wrong').startswith('WRONGPASS')
+        assert client('AUTH', 'nobody', '').startswith('WRONGPASS')
+        assert client('AUTH', 'password-alice') == 'OK'
+        client('SET', 'a', 'of alice')
+        assert client('AUTH', 'bob', 'password-bob') == 'OK'
+        assert client('GET', 'a') is None
+        client('FLUSHDB')
+        assert client('AUTH', 'alice', 'password-alice') == 'OK'
+        assert client('GET', 'a') == b'of alice'
+        assert b'tenant:alice' in client('INFO')
+        assert client('HELLO', 3).startswith('NOPROTO')
+        assert client('HELLO', 2)[0] == b'server'
+        assert b'get' in client('COMMAND') and client('COMMAND', 'DOCS') == []
+        assert client('QUIT') == 'OK' and client.ended()
+
+
+def requests_come_in_pieces(binary):
+    value = bytes(range(256))
+    data = request('SET', b'k\r\n\0', value) + request('GET', b'k\r\n\0') + b'PING\r\n' + request('ECHO', '')
+    with start(binary) as daemon, Client(daemon, 'alice') as client:
+        for at in range(1, len(data)):
+            client.raw(data[:at])
+            client.raw(data[at:])
+            assert [client.answer() for _ in range(4)] == ['OK', value, 'PONG', b'']
+        for i in range(len(data)):
+            client.raw(data[i:i + 1])
+        assert [client.answer() for _ in range(4)] == ['OK', value, 'PONG', b'']
+
+
+def many_requests_at_once(binary):
+    with start(binary) as daemon, Client(daemon, 'alice') as client:
+        client.raw(b''.join(request('SET', i, i * 3) for i in range(5000)))
+        assert all(client.answer() == 'OK' for _ in range(5000))
+        client.raw(b''.join(b'GET %d\r\n' % i for i in range(5000)))
+        assert all(client.answer() == b'%d' % (i * 3) for i in range(5000))
+        client.raw(b'\r\n*0\r\n  \r\n  GET  \t 7  \r\n')
+        assert client.answer() == b'21'
+
+
+def nonsense_ends_the_connection(binary):
+    wrong = [b'*1\r\n$-1\r\n', b'*1\r\n$x\r\n', b'*1\r\n:1\r\n', b'*x\r\n', b'*2147483648\r\n',
+             b'*1\r\n$99999999999\r\n', b'*999999999999999999999\r\n', b'*1\r\n$16777217\r\n', b'x' * 70000]
+    with start(binary) as daemon:
+        for data in wrong:
+            with Client(daemon, 'alice') as client:
+                client.raw(data)
+                answer = client.answer()
+                assert answer.startswith('ERR Protocol error'), (data[:30], answer)
+                assert client.ended()
+        with Client(daemon, 'alice') as client:
+            assert client('PING') == 'PONG'
+
+
+def random_bytes_harm_nobody(binary):
+    seed = int(os.environ.get('PCPC_SEED', '0'), 0) or time.time_ns()
+    print(f'PCPC_SEED={seed}')
+    source = random.Random(seed)
+    pieces = [b'*', b'$', b'\r\n', b'3', b'-1', b'SET', b'GET', b'k', b' ', b'\n', b'9' * 30]
+    with start(binary) as daemon, Client(daemon, 'bob') as witness:
+        for _ in range(300):
+            with Client(daemon, 'alice') as client:
+                try:
+                    client.raw(b''.join(source.choice(pieces) for _ in range(source.randrange(1, 60))))
+                except ConnectionError:
+                    pass
+            assert witness('PING') == 'PONG'
+
+
+run([(name, test) for name, test in list(globals().items())
+     if callable(test) and getattr(test, '__module__', '') == '__main__' and name not in ('start', 'cli')],
+    sys.argv[1])

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""cache_limits.py DAEMON [ACCOUNTING] - limits of tenants: what happens at them, that they hold at every
+moment, that others are unharmed, and that what was charged comes back to the byte.
+
+CACHE_SECONDS: how long the load of many clients lasts (default 2); CACHE_CONNECTIONS: of each tenant (default 8).
+"""
+import re
+import sys
+import threading
+
+from cache_support import *
+
+accounting = sys.argv[2] if len(sys.argv) > 2 else 'pcpcharge'
+SECONDS = float(os.environ.get('CACHE_SECONDS', '2'))
+CONNECTIONS = int(os.environ.get('CACHE_CONNECTIONS', '8'))
+FULL = "OOM command not allowed when used memory > 'maxmemory'."
+MB = 1 << 20
+
+
+def start(binary, *more, **of):
+    return Daemon(binary, *tenants(**of), *more, accounting=accounting)
+
+
+def fill(client, value, most=100000):
+    """Sets keys until one is refused; how many were set."""
+    for i in range(most):
+        answer = client('SET', f'key:{i}', value)
+        if answer != 'OK':
+            assert answer == FULL, answer
+            return i
+    raise AssertionError('nothing was refused')
+
+
+def is_back_at_zero(daemon, tenant):
+    wait_until(lambda: daemon.tenant(tenant)['usage'] == 0, f'{tenant} has nothing')
+
+
+def a_tenant_that_refuses_is_full_and_stays_readable(binary):
+    with start(binary, alice='max=4m,policy=refuse', bob='max=4m,policy=refuse') as daemon:
+        with Client(daemon, 'alice') as alice, Client(daemon, 'bob') as bob:
+            nr = fill(alice, 'x' * 10000)
+            assert 3.5 * MB / 10200 * .9 < nr < 3.5 * MB / 10000
+            assert alice('GET', 'key:0') == b'x' * 10000
+            assert daemon.tenant('alice')['usage'] <= 4 * MB
+            assert bob('SET', 'a', 'b') == 'OK'
+            if accounting == 'pcpcharge':
+                assert re.search(r'no room for \d+ bytes: .*keys', daemon.get('refusal')), daemon.get('refusal')
+            assert alice('DEL', 'key:0') == 1
+            wait_until(lambda: alice('SET', 'key:0', 'y' * 10000) == 'OK', 'there is room again')
+            assert alice('FLUSHDB') == 'OK'
+            assert alice('DBSIZE') == 0
+        is_back_at_zero(daemon, 'alice')
+
+
+def a_tenant_that_evicts_loses_its_own_oldest_keys(binary):
+    with start(binary, alice='max=4m,policy=evict', bob='max=4m,policy=refuse') as daemon:
+        with Client(daemon, 'alice') as alice, Client(daemon, 'bob') as bob:
+            for i in range(100):
+                assert bob('SET', i, 'y' * 1000) == 'OK'
+            for i in range(2000):
+                assert alice('SET', f'key:{i}', 'x' * 10000) == 'OK'
+                assert alice('GET', 'key:0') == b'x' * 10000 or i > 200, i
+            figures = daemon.tenant('alice')
+            assert figures['evicted'] > 1500 and figures['usage'] <= 4 * MB, figures
+            assert alice('GET', 'key:1999') == b'x' * 10000
+            assert alice('GET', 'key:500') is None
+            assert all(bob('GET', i) == b'y' * 1000 for i in range(100))
+            assert daemon.tenant('bob')['evicted'] == 0
+            # one that can never fit: not even in the buffer of its connection
+            with Client(daemon, 'alice') as other:
+                try:
+                    assert other('SET', 'huge', 'x' * (5 * MB)).startswith('OOM')
+                except ConnectionError:
+                    pass  # it has ended before all was sent
+            assert daemon.tenant('alice')['usage'] <= 4 * MB
+
+
+def a_tenant_above_high_is_slowed_and_can_help_itself(binary):
+    with start(binary, alice='max=8m,high=1m', bob='max=8m') as daemon:
+        with Client(daemon, 'alice') as alice, Client(daemon, 'bob') as bob:
+            for i in range(120):
+                assert alice('SET', i, 'x' * 10000) == 'OK'
+                assert bob('PING') == 'PONG'
+            assert daemon.tenant('alice')['slowed'] > 0
+            assert daemon.tenant('bob')['slowed'] == 0
+            assert alice('FLUSHDB') == 'OK'
+            slowed = daemon.tenant('alice')['slowed']
+            for i in range(50):
+                assert alice('SET', i, 'x') == 'OK'
+            assert daemon.tenant('alice')['slowed'] <= slowed + 1
+
+
+def hostile_clients_cost_only_their_own_tenant(binary):
+    with start(binary, alice='max=4m,connections=2m', bob='max=4m') as daemon, Client(daemon, 'bob') as bob:
+        # who never reads its answers
+        deaf = Client(daemon, 'alice')
+        deaf('SET', 'big', 'x' * 100000)
+        deaf.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.socket.settimeout(0.5)
+        try:
+            for _ in range(2000):
+                deaf.raw(request('GET', 'big'))
+        except OSError:
+            pass
+        assert daemon.tenant('alice')['connections'] <= 2 * MB
+        # half a request, of as much as it may be, from many at a time
+        halves = []
+        for _ in range(30):
+            half = Client(daemon, 'alice') if daemon.tenant('alice')['connections'] < MB else Client(daemon)
+            half.socket.settimeout(0.5)
+            try:
+                half.raw(b'*2\r\n$3\r\nGET\r\n$16000000\r\n' + b'x' * 500000)
+            except OSError:
+                pass
+            halves.append(half)
+        # many who say nothing
+        idle = [socket.create_connection(('127.0.0.1', daemon.port)) for _ in range(500)]
+        assert bob('SET', 'a', 'b') == 'OK' and bob('GET', 'a') == b'b'
+        assert daemon.tenant('alice')['usage'] <= 4 * MB
+        for client in halves + [deaf] + idle:
+            client.close()
+        wait_until(lambda: daemon.tenant('alice')['clients'] == 0, 'they are gone')
+        with Client(daemon, 'alice') as alice:
+            alice('FLUSHDB')
+        is_back_at_zero(daemon, 'alice')
+
+
+def load(daemon, tenant, stop, errors, number):
+    source = random.Random(f'{tenant} {number}')
+    try:
+        with Client(daemon, tenant) as client:
+            while not stop.is_set():
+                batch = [('SET', source.randrange(2000), 'v' * source.randrange(3000))
+                         if source.random() < .5 else ('GET', source.randrange(2000)) for _ in range(20)]
+                client.raw(b''.join(request(*words) for words in batch))
+                for words in batch:
+                    answer = client.answer()
+                    if isinstance(answer, Error) and answer != FULL:
+                        errors.append(answer)
+    except (OSError, EOFError) as error:
+        errors.append(repr(error))
+
+
+def limits_hold_at_every_moment_under_load(binary):
+    of = dict(alice='max=2m,policy=refuse', bob='max=2m,policy=evict', carol='max=64m')
+    with start(binary, **of) as daemon:
+        stop, errors = threading.Event(), []
+        threads = [threading.Thread(target=load, args=(daemon, tenant, stop, errors, number))
+                   for tenant in of for number in range(CONNECTIONS)]
+        for thread in threads:
+            thread.start()
+        deadline, samples = time.monotonic() + SECONDS, 0
+        # as long as it takes until both have met their limits
+        while time.monotonic() < deadline or not (daemon.tenant('alice')['refused'] and
+                                                  daemon.tenant('bob')['evicted']):
+            assert time.monotonic() < deadline + PATIENCE, 'the limits are not met'
+            for tenant, most in (('alice', 2 * MB), ('bob', 2 * MB), ('carol', 64 * MB)):
+                usage = daemon.tenant(tenant)['usage']
+                assert usage <= most, (tenant, usage)
+                samples += 1
+        stop.set()
+        for thread in threads:
+            thread.join()
+        assert not errors, errors[:5]
+        assert samples > 10
+        assert daemon.tenant('carol')['refused'] == 0 and daemon.tenant('carol')['evicted'] == 0
+        # the process is not much larger than what is charged: at most 16 MiB and a half more
+        usage = sum(daemon.tenant(tenant)['usage'] for tenant in of)
+        if not os.environ.get('CACHE_SANITIZED'):
+            assert daemon.resident() < 1.5 * usage + 16 * MB, (daemon.resident(), usage)
+        for tenant in of:
+            with Client(daemon, tenant) as client:
+                client('FLUSHDB')
+            is_back_at_zero(daemon, tenant)
+
+
+def clients_that_are_killed_leave_nothing(binary):
+    require('redis-benchmark')
+    with start(binary, alice='max=16m,policy=evict') as daemon:
+        for _ in range(5):
+            load = subprocess.Popen(['redis-benchmark', '-p', str(daemon.port), '--user', 'alice', '-a',
+                                     'password-alice', '-t', 'set,get', '-c', '50', '-n', '100000000',
+                                     '-d', '1000', '-r', '1000', '-q'],
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            seen = daemon.tenant('alice')['commands']
+            wait_until(lambda: daemon.tenant('alice')['commands'] > seen + 1000, 'commands come')
+            load.kill()
+            load.wait()
+        wait_until(lambda: daemon.tenant('alice')['clients'] == 0, 'they are gone')
+        with Client(daemon, 'alice') as client:
+            client('FLUSHDB')
+        is_back_at_zero(daemon, 'alice')
+
+
+def metrics_and_page_are_served(binary):
+    with start(binary, alice='max=4m') as daemon, Client(daemon, 'alice') as alice:
+        alice('SET', 'a', 'x' * 1000)
+        metrics = daemon.get('metrics')
+        assert re.search(r'^cache_commands_total\{tenant="alice"\} [1-9]', metrics, re.M), metrics
+        if accounting == 'pcpcharge':
+            assert re.search(r'usage.*alice', metrics), metrics
+            assert 'alice' in daemon.get('tree')
+        assert '<title>' in daemon.get('')
+        try:
+            daemon.get('none')
+            raise AssertionError('found')
+        except urllib.error.HTTPError as error:
+            assert error.code == 404
+
+
+ALWAYS = [metrics_and_page_are_served]
+LIMITED = [a_tenant_that_refuses_is_full_and_stays_readable, a_tenant_that_evicts_loses_its_own_oldest_keys,
+           a_tenant_above_high_is_slowed_and_can_help_itself, hostile_clients_cost_only_their_own_tenant,
+           limits_hold_at_every_moment_under_load, clients_that_are_killed_leave_nothing]
+run([(test.__name__, test) for test in ALWAYS + ([] if accounting == 'none' else LIMITED)], sys.argv[1])
