@@ -67,7 +67,8 @@ static void enter(struct request *request, struct tenant *tenant)
 	if (!tenant)
 		reply_error(out, "WRONGPASS invalid username-password pair or user is disabled.");
 	else if (!connection_enter_tenant(request->connection, tenant))
-		reply_error(out, "OOM connection buffers of this tenant are full");
+		reply_error(out, "ERR max number of clients of this tenant reached, or their "
+				 "buffers are full");
 	else
 		reply_status(out, "OK");
 }

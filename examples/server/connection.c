@@ -18,15 +18,31 @@
 #define READ_AT_ONCE 16384
 #define COST 512 /* bytes that a connection is charged beside its buffers */
 
+/* One more connection of a tenant: what it costs, and a share of the descriptors. */
+static bool enter(struct tenant *tenant)
+{
+	if (atomic_fetch_add(&tenant->nr_connections, 1) < settings.connections_each &&
+	    accounts->charge(tenant->connections, COST))
+		return true;
+	atomic_fetch_sub(&tenant->nr_connections, 1);
+	return false;
+}
+
+static void leave(struct tenant *tenant)
+{
+	accounts->uncharge(tenant->connections, COST);
+	atomic_fetch_sub(&tenant->nr_connections, 1);
+}
+
 struct connection *connection_open(int fd, uint64_t id)
 {
 	struct connection *connection;
 
-	if (!accounts->charge(settings.tenant[0]->connections, COST))
+	if (!enter(settings.tenant[0]))
 		return NULL;
 	connection = calloc(1, sizeof(*connection));
 	if (!connection) {
-		accounts->uncharge(settings.tenant[0]->connections, COST);
+		leave(settings.tenant[0]);
 		return NULL;
 	}
 	connection->fd = fd;
@@ -34,7 +50,6 @@ struct connection *connection_open(int fd, uint64_t id)
 	connection->since = store_now();
 	connection->tenant = settings.tenant[0];
 	connection->in.account = connection->out.account = connection->tenant->connections;
-	atomic_fetch_add(&connection->tenant->nr_connections, 1);
 	return connection;
 }
 
@@ -43,30 +58,27 @@ void connection_free(struct connection *connection)
 	close(connection->fd);
 	buffer_free(&connection->in);
 	buffer_free(&connection->out);
-	accounts->uncharge(connection->tenant->connections, COST);
-	atomic_fetch_sub(&connection->tenant->nr_connections, 1);
+	leave(connection->tenant);
 	free(connection);
 }
 
-/* With what it keeps; false and nothing changed where the tenant's limit refuses that. */
+/* With what it keeps; false and nothing changed where the tenant's limits refuse that. */
 bool connection_enter_tenant(struct connection *connection, struct tenant *tenant)
 {
-	struct account *before = connection->tenant->connections;
+	struct tenant *before = connection->tenant;
 
-	if (!accounts->charge(tenant->connections, COST))
+	if (!enter(tenant))
 		return false;
 	if (!buffer_move(&connection->in, tenant->connections)) {
-		accounts->uncharge(tenant->connections, COST);
+		leave(tenant);
 		return false;
 	}
 	if (!buffer_move(&connection->out, tenant->connections)) {
-		(void)buffer_move(&connection->in, before);
-		accounts->uncharge(tenant->connections, COST);
+		(void)buffer_move(&connection->in, before->connections);
+		leave(tenant);
 		return false;
 	}
-	accounts->uncharge(before, COST);
-	atomic_fetch_sub(&connection->tenant->nr_connections, 1);
-	atomic_fetch_add(&tenant->nr_connections, 1);
+	leave(before);
 	connection->tenant = tenant;
 	connection->authorized = true;
 	return true;

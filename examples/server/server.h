@@ -47,7 +47,8 @@ struct tenant {
 
 struct settings {
 	unsigned int nr_workers, port, http_port;
-	uint64_t max; /* of the whole server */
+	uint64_t max;		   /* of the whole server */
+	uint64_t connections_each; /* that a tenant may have: its share of the descriptors */
 	unsigned int nr_tenants;
 	struct tenant *tenant[MAX_TENANTS]; /* [0]: connections that nobody has claimed yet */
 	struct account *server;

@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -144,6 +145,24 @@ static int listen_on(unsigned int port)
 	return fd;
 }
 
+#define OWN_DESCRIPTORS 64 /* that are not connections */
+
+/* As many descriptors as there may be, and a share of them for each tenant, so that none can take
+ * those of the others. */
+static void share_descriptors(void)
+{
+	struct rlimit limit = { 1024, 1024 };
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+		(void)getrlimit(RLIMIT_NOFILE, &limit);
+	}
+	settings.connections_each =
+		(limit.rlim_cur > OWN_DESCRIPTORS ? limit.rlim_cur - OWN_DESCRIPTORS : 1) /
+		settings.nr_tenants;
+}
+
 static void accept_all(int listener)
 {
 	int on = 1, fd;
@@ -182,6 +201,7 @@ int main(int argc, char **argv)
 
 	if (!read_options(argc, argv))
 		return 2;
+	share_descriptors();
 	/* Blocked in all threads; SIGPIPE is of no use to a server. */
 	sigemptyset(&ending);
 	sigaddset(&ending, SIGTERM);

@@ -126,6 +126,22 @@ def hostile_clients_cost_only_their_own_tenant(binary):
         is_back_at_zero(daemon, 'alice')
 
 
+def a_tenant_can_take_no_more_than_its_share_of_descriptors(binary):
+    options = tenants(alice='max=4m', bob='max=4m')
+    with Daemon(binary, *options, accounting=accounting, descriptors=364) as daemon:
+        clients, refused = [], 0
+        for _ in range(150):
+            client = Client(daemon)
+            answer = client('AUTH', 'alice', 'password-alice')
+            clients.append(client)
+            refused += answer != 'OK'
+        assert daemon.tenant('alice')['clients'] == 100 and refused == 50, refused
+        with Client(daemon, 'bob') as bob:
+            assert bob('PING') == 'PONG'
+        for client in clients:
+            client.close()
+
+
 def load(daemon, tenant, stop, errors, number):
     source = random.Random(f'{tenant} {number}')
     try:
@@ -212,5 +228,6 @@ def metrics_and_page_are_served(binary):
 ALWAYS = [metrics_and_page_are_served]
 LIMITED = [a_tenant_that_refuses_is_full_and_stays_readable, a_tenant_that_evicts_loses_its_own_oldest_keys,
            a_tenant_above_high_is_slowed_and_can_help_itself, hostile_clients_cost_only_their_own_tenant,
+           a_tenant_can_take_no_more_than_its_share_of_descriptors,
            limits_hold_at_every_moment_under_load, clients_that_are_killed_leave_nothing]
 run([(test.__name__, test) for test in ALWAYS + ([] if accounting == 'none' else LIMITED)], sys.argv[1])

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import socket
 import subprocess
@@ -103,12 +104,13 @@ def request(*words):
 
 
 class Daemon:
-    def __init__(self, binary, *options, accounting='pcpcharge'):
+    def __init__(self, binary, *options, accounting='pcpcharge', descriptors=None):
         self.port, self.http_port = free_port(), free_port()
         self.process = subprocess.Popen(
             [binary, f'--port={self.port}', f'--http-port={self.http_port}',
              f'--accounting={accounting}', *options],
-            stdout=subprocess.PIPE, text=True)
+            stdout=subprocess.PIPE, text=True,
+            preexec_fn=descriptors and (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors,) * 2)))
         line = self.process.stdout.readline()
         assert line.startswith('cache: port'), line
 
