@@ -129,6 +129,7 @@ void workers_take(int fd)
 	struct connection *connection = connection_open(fd, id);
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = connection };
 	static const char full[] = "-ERR max number of clients reached\r\n";
+	bool added;
 
 	if (!connection) {
 		(void)send(fd, full, sizeof(full) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -141,16 +142,21 @@ void workers_take(int fd)
 	}
 	connection->worker = worker;
 	connection->interest = EPOLLIN;
-	atomic_fetch_add(&nr_connections, 1);
+	/* Under the mutex both, so that the worker, which may have something to do at once, does
+	 * not take it off the list before it is there. */
 	pthread_mutex_lock(&worker->mutex);
-	connection->next = worker->connections;
-	connection->link = &worker->connections;
-	if (connection->next)
-		connection->next->link = &connection->next;
-	worker->connections = connection;
+	added = epoll_ctl(worker->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+	if (added) {
+		atomic_fetch_add(&nr_connections, 1);
+		connection->next = worker->connections;
+		connection->link = &worker->connections;
+		if (connection->next)
+			connection->next->link = &connection->next;
+		worker->connections = connection;
+	}
 	pthread_mutex_unlock(&worker->mutex);
-	if (epoll_ctl(worker->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
-		drop(connection);
+	if (!added)
+		connection_free(connection);
 }
 
 static bool start(struct worker *worker)
