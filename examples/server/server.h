@@ -152,7 +152,6 @@ bool connection_enter_tenant(struct connection *connection, struct tenant *tenan
 bool workers_start(void);
 void workers_stop(void);
 void workers_take(int fd);
-uint64_t workers_connections(void);
 
 /* -- commands (command.c, command_keys.c) -- */
 

@@ -28,12 +28,7 @@ struct worker {
 
 static struct worker workers[MAX_WORKERS];
 static unsigned int nr_started;
-static _Atomic uint64_t nr_connections, next_id;
-
-uint64_t workers_connections(void)
-{
-	return atomic_load(&nr_connections);
-}
+static _Atomic uint64_t next_id;
 
 /* -- one connection -- */
 
@@ -47,7 +42,6 @@ static void drop(struct connection *connection)
 		connection->next->link = connection->link;
 	pthread_mutex_unlock(&worker->mutex);
 	connection_free(connection);
-	atomic_fetch_sub(&nr_connections, 1);
 }
 
 /* Reading stops while it is slowed, or does not read its answers. */
@@ -147,7 +141,6 @@ void workers_take(int fd)
 	pthread_mutex_lock(&worker->mutex);
 	added = epoll_ctl(worker->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 	if (added) {
-		atomic_fetch_add(&nr_connections, 1);
 		connection->next = worker->connections;
 		connection->link = &worker->connections;
 		if (connection->next)
