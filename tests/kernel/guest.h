@@ -2,7 +2,7 @@
 /*
  * guest.h - what the parts of the module pcpc_guest share.
  *
- *	guest_main.c	parameters; which part runs
+ *	guest_main.c	parameters
  *	guest_run.c	rounds of load, the check after each, the verdict
  *	guest_load.c	who charges: tasks, softirqs, hard interrupts, and what disturbs them
  *	guest_charge.c	a small charging subsystem on stock.h: stocks, drains, CPU death
@@ -129,8 +129,9 @@ void guest_all_cpus_on(void);
 void guest_load_sum(struct guest_books *ret_sum);
 /* Uncharges all of it. */
 void guest_load_give_back(void);
-/* Called between search and commit: now and then an interrupt, or another CPU. */
-void guest_disturb(void);
+/* Called between search and commit: each so many times an interrupt, now and then another CPU.
+ * Nothing while interrupts are off. */
+void guest_disturb(unsigned int every);
 
 /* guest_run.c */
 int guest_run(void);

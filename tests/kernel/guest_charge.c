@@ -17,12 +17,17 @@
 
 #include "guest.h"
 
+/* Operations of a CPU between two interrupts that are sent in the middle of one. The second is for
+ * where none can come unless something is broken. Primes, so as to meet each kind of operation. */
+#define RARELY 61
+#define OFTEN 5
+
 static bool guest_commit(u32 slot, u64 old_word, u64 new_word);
 static bool guest_insert(u32 slot, u64 old_word, u64 new_word);
 
 #define PCPC_COMMIT(stock, slot, old_word, new_word) guest_commit(slot, old_word, new_word)
 #define PCPC_INSERT(stock, slot, old_word, new_word) guest_insert(slot, old_word, new_word)
-#define PCPC_HOOK(point) guest_disturb()
+#define PCPC_HOOK(point) guest_disturb(RARELY)
 #include <pcpcharge/stock.h>
 
 struct drain {
@@ -45,7 +50,7 @@ static bool stored(u32 slot, u64 old_word, u64 new_word)
 		return this_cpu_cmpxchg(stocks.slot[slot], old_word, new_word) == old_word;
 	if (this_cpu_read(stocks.slot[slot]) != old_word)
 		return false;
-	guest_disturb();
+	guest_disturb(RARELY);
 	this_cpu_write(stocks.slot[slot], new_word);
 	return true;
 }
@@ -82,15 +87,14 @@ static bool guest_insert(u32 slot, u64 old_word, u64 new_word)
 		local_irq_save(flags);
 	done = stocked_here(pcpc_word_owner(new_word)) < 0;
 	/* Does nothing while interrupts are off. */
-	guest_disturb();
+	guest_disturb(OFTEN);
 	done = done && guest_commit(slot, old_word, new_word);
 	if (off)
 		local_irq_restore(flags);
 	return done;
 }
 
-/* After the stock's own step and outside of it: an interrupt that comes now finds the stock usable.
- */
+/* After the stock's step, never during it: an interrupt that comes now finds the stock usable. */
 static void settle(const struct pcpc_deferred *deferred)
 {
 	if (!deferred->owner)
@@ -236,8 +240,7 @@ void guest_drain(unsigned long owners)
 		return;
 	mutex_lock(&drain_mutex);
 	cpus_read_lock();
-	for_each_online_cpu(cpu)
-	{
+	for_each_online_cpu(cpu) {
 		struct drain *drain = per_cpu_ptr(&drains, cpu);
 
 		if (!holds_any(cpu, owners))
@@ -283,7 +286,8 @@ int guest_charge_start(void)
 	int cpu;
 
 	guest_tree_init(&tree);
-	for_each_possible_cpu(cpu) INIT_WORK(&per_cpu_ptr(&drains, cpu)->work, drain_here);
+	for_each_possible_cpu(cpu)
+		INIT_WORK(&per_cpu_ptr(&drains, cpu)->work, drain_here);
 	hotplug_state = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "pcpc_guest:stocks",
 						  cpu_comes, cpu_is_dead);
 	return hotplug_state < 0 ? hotplug_state : 0;
@@ -306,8 +310,7 @@ static void sum_stocked(u32 owner, long *ret_count, long *ret_delta)
 	int cpu;
 
 	*ret_count = *ret_delta = 0;
-	for_each_possible_cpu(cpu)
-	{
+	for_each_possible_cpu(cpu) {
 		for (slot = 0; slot < PCPC_STOCK_SLOTS; slot++) {
 			u64 word = per_cpu_ptr(&stocks, cpu)->slot[slot];
 

@@ -25,7 +25,8 @@ unsigned long guest_counted(enum guest_count what)
 	unsigned long sum = 0;
 	int cpu;
 
-	for_each_possible_cpu(cpu) sum += READ_ONCE(per_cpu_ptr(&counts, cpu)->n[what]);
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(&counts, cpu)->n[what]);
 	return sum;
 }
 

@@ -17,11 +17,9 @@
 #include "guest.h"
 
 #define WORKERS 16
-#define HELD_AT_MOST 24	   /* of an owner, by one context */
-#define PERIOD_NS 500000   /* between two timer interrupts of a CPU */
-#define STEPS 200	   /* of a worker, before it rests */
-#define INTERRUPT_EVERY 61 /* operations of a CPU; prime, so as to meet each kind */
-#define INTERRUPT_TWIN 5   /* the same where interrupts are what was not excluded */
+#define HELD_AT_MOST 24	 /* of an owner, by one context */
+#define PERIOD_NS 500000 /* between two timer interrupts of a CPU */
+#define STEPS 200	 /* of a worker, before it rests */
 #define MIGRATE_EVERY 499
 
 struct worker {
@@ -134,8 +132,7 @@ static void interrupt_arrives(struct irq_work *unused)
 	hard();
 }
 
-/* An interrupt, and waits until it is over; bounded, for it may come from below a disabled softirq.
- */
+/* Sends an interrupt and waits until it is over, within a bound. */
 static void interrupt_here(void)
 {
 	struct irq_work *interrupt;
@@ -158,10 +155,9 @@ static void move_from(unsigned int cpu)
 	set_cpus_allowed_ptr(current, cpumask_of(next));
 }
 
-void guest_disturb(void)
+void guest_disturb(unsigned int every)
 {
 	unsigned int turn = this_cpu_inc_return(contexts.turn), from = raw_smp_processor_id();
-	unsigned int every = guest_twin == GUEST_INSERT ? INTERRUPT_TWIN : INTERRUPT_EVERY;
 	struct worker *worker;
 
 	if (irqs_disabled())
@@ -268,8 +264,7 @@ void guest_load_init(void)
 		workers[i].cpu = i / 2 % num_present_cpus();
 		seed(&workers[i].books, i);
 	}
-	for_each_possible_cpu(cpu)
-	{
+	for_each_possible_cpu(cpu) {
 		struct contexts *there = per_cpu_ptr(&contexts, cpu);
 
 		init_irq_work(&there->interrupt, interrupt_arrives);
@@ -326,8 +321,10 @@ void guest_load_stop(void)
 	if (timers_state > 0)
 		cpuhp_remove_state(timers_state);
 	timers_state = 0;
-	for_each_possible_cpu(cpu) irq_work_sync(&per_cpu_ptr(&contexts, cpu)->interrupt);
-	for_each_possible_cpu(cpu) tasklet_kill(&per_cpu_ptr(&contexts, cpu)->softirq);
+	for_each_possible_cpu(cpu)
+		irq_work_sync(&per_cpu_ptr(&contexts, cpu)->interrupt);
+	for_each_possible_cpu(cpu)
+		tasklet_kill(&per_cpu_ptr(&contexts, cpu)->softirq);
 }
 
 static void add(struct guest_books *sum, const struct guest_books *books)
@@ -348,8 +345,7 @@ void guest_load_sum(struct guest_books *ret_sum)
 	memset(ret_sum, 0, sizeof(*ret_sum));
 	for (i = 0; i < WORKERS; i++)
 		add(ret_sum, &workers[i].books);
-	for_each_possible_cpu(cpu)
-	{
+	for_each_possible_cpu(cpu) {
 		add(ret_sum, &per_cpu_ptr(&contexts, cpu)->hard);
 		add(ret_sum, &per_cpu_ptr(&contexts, cpu)->soft);
 	}
@@ -373,8 +369,7 @@ void guest_load_give_back(void)
 
 	for (i = 0; i < WORKERS; i++)
 		give_back(&workers[i].books);
-	for_each_possible_cpu(cpu)
-	{
+	for_each_possible_cpu(cpu) {
 		give_back(&per_cpu_ptr(&contexts, cpu)->hard);
 		give_back(&per_cpu_ptr(&contexts, cpu)->soft);
 	}

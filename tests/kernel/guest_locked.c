@@ -144,8 +144,7 @@ void guest_locked_check(const long *held)
 	u32 owner, slot;
 	int cpu;
 
-	for_each_possible_cpu(cpu)
-	{
+	for_each_possible_cpu(cpu) {
 		const struct locked_stock *stock = per_cpu_ptr(&locked_stocks, cpu);
 
 		for (slot = 0; slot < SLOTS; slot++)

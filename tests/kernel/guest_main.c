@@ -1,27 +1,13 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * guest_main.c - the module pcpc_guest: its parameters, and which of its parts runs. insmod returns
- * when the part has run and has told what came of it; guest.sh reads that from the console.
+ * guest_main.c - the module pcpc_guest and its parameters. insmod returns when the run is over and
+ * has told what came of it; guest.sh reads that from the console.
  */
 #include <linux/errno.h>
 #include <linux/module.h>
 #include <linux/random.h>
-#include <linux/string.h>
 
 #include "guest.h"
-
-/* One more part is one more object in Kbuild and one more row here. It prints its verdict itself.
- */
-static const struct {
-	const char *name;
-	int (*run)(void);
-} parts[] = {
-	{ "stocks", guest_run },
-};
-
-static char *part = "stocks";
-module_param(part, charp, 0444);
-MODULE_PARM_DESC(part, "what to run");
 
 static unsigned int twin;
 module_param(twin, uint, 0444);
@@ -39,17 +25,12 @@ enum guest_twin guest_twin;
 
 static int __init start(void)
 {
-	unsigned int i;
-
 	if (twin > GUEST_DEATH)
 		return -EINVAL;
 	guest_twin = twin;
 	if (!guest_seed)
 		guest_seed = get_random_u32();
-	for (i = 0; i < ARRAY_SIZE(parts); i++)
-		if (!strcmp(part, parts[i].name))
-			return parts[i].run();
-	return -EINVAL;
+	return guest_run();
 }
 
 static void __exit stop(void)
