@@ -188,8 +188,8 @@ PCPC_API void pcpc_owner_walk(struct pcpc_owner *owner, pcpc_visit_fn *visit, vo
 PCPC_API int pcpc_owner_set_max(struct pcpc_owner *owner, uint64_t max);
 
 /** pcpc_owner_set_high: when usage rises above this, PCPC_EVENT_HIGH is raised, and again after
- * usage was below 15/16 of it; nothing is refused. 0..PCPC_UNLIMITED. Returns 0 or -EINVAL. Never
- * blocks. */
+ * usage was below 15/16 of it; nothing is refused. Stocked units count: before slowing somebody
+ * down, ask pcpc_owner_usage_exact(). 0..PCPC_UNLIMITED. Returns 0 or -EINVAL. Never blocks. */
 PCPC_API int pcpc_owner_set_high(struct pcpc_owner *owner, uint64_t high);
 
 /** pcpc_owner_set_batch: 1..PCPC_COUNT_MAX, PCPC_BATCH_NONE, or 0 for the domain's. Slots that hold

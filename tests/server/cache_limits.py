@@ -77,18 +77,19 @@ def a_tenant_that_evicts_loses_its_own_oldest_keys(binary):
 
 
 def a_tenant_above_high_is_slowed_and_can_help_itself(binary):
-    with start(binary, alice='max=8m,high=1m', bob='max=8m') as daemon:
+    with start(binary, alice='max=8m,high=256k', bob='max=8m') as daemon:
         with Client(daemon, 'alice') as alice, Client(daemon, 'bob') as bob:
-            for i in range(120):
+            for i in range(60):
                 assert alice('SET', i, 'x' * 10000) == 'OK'
                 assert bob('PING') == 'PONG'
             assert daemon.tenant('alice')['slowed'] > 0
             assert daemon.tenant('bob')['slowed'] == 0
             assert alice('FLUSHDB') == 'OK'
+            # and at once: what she held may still be in stocks, far more than high, but nobody holds it
             slowed = daemon.tenant('alice')['slowed']
             for i in range(50):
                 assert alice('SET', i, 'x') == 'OK'
-            assert daemon.tenant('alice')['slowed'] <= slowed + 1
+            assert daemon.tenant('alice')['slowed'] == slowed
 
 
 def hostile_clients_cost_only_their_own_tenant(binary):
