@@ -37,6 +37,8 @@ static void free_domain(struct pcpc_domain *domain)
 	free(domain);
 }
 
+#define KNOWN_FLAGS (PCPC_DOMAIN_NO_FORK_HOOKS | PCPC_DOMAIN_KERNEL | PCPC_DOMAIN_NO_EVENTFD)
+
 static int check_domain_config(const struct pcpc_domain_config *config,
 			       struct pcpc_domain_config *ret_config)
 {
@@ -50,7 +52,7 @@ static int check_domain_config(const struct pcpc_domain_config *config,
 		return r;
 	if (!ret_config->batch || !pcpc_batch_sound(ret_config->batch) ||
 	    ret_config->delta_batch > (uint32_t)PCPC_DELTA_MAX ||
-	    ret_config->flags & ~(PCPC_DOMAIN_NO_FORK_HOOKS | PCPC_DOMAIN_KERNEL) ||
+	    ret_config->flags & ~KNOWN_FLAGS ||
 	    (ret_config->nr_items &&
 	     (!ret_config->items || ret_config->coupled_item >= ret_config->nr_items)) ||
 	    (uint64_t)ret_config->nr_items * (ret_config->nr_nodes ? ret_config->nr_nodes : 1) >
@@ -70,9 +72,11 @@ static int build_domain(struct pcpc_domain *domain, const struct pcpc_domain_con
 	r = pcpc_cache_create(&cache, &domain->cache);
 	if (r < 0)
 		return r;
-	domain->eventfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (domain->eventfd < 0)
-		return -errno;
+	if (!(config->flags & PCPC_DOMAIN_NO_EVENTFD)) {
+		domain->eventfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		if (domain->eventfd < 0)
+			return -errno;
+	}
 	domain->name = strdup(config->name ? config->name : "");
 	domain->unit = strdup(config->unit ? config->unit : "");
 	domain->ids = pcpc_map(sizeof(struct pcpc_ids));
@@ -200,7 +204,9 @@ struct pcpc_owner *pcpc_domain_root(struct pcpc_domain *domain)
 
 int pcpc_domain_eventfd(struct pcpc_domain *domain)
 {
-	return domain ? domain->eventfd : -EINVAL;
+	if (!domain)
+		return -EINVAL;
+	return domain->eventfd >= 0 ? domain->eventfd : -EBADF;
 }
 
 void pcpc_domain_poll(struct pcpc_domain *domain)
@@ -214,7 +220,8 @@ void pcpc_domain_poll(struct pcpc_domain *domain)
 		return;
 	/* In this order: who rings in between finds it rung, and has left its work to be seen
 	 * below. Pairs with pcpc_ring(). */
-	(void)syscall(SYS_read, domain->eventfd, &rung, sizeof(rung));
+	if (domain->eventfd >= 0)
+		(void)syscall(SYS_read, domain->eventfd, &rung, sizeof(rung));
 	errno = saved;
 	atomic_exchange(&domain->rung, false);
 	before = pcpc_promise(domain);

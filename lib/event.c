@@ -30,7 +30,8 @@ void pcpc_ring(struct pcpc_domain *domain)
 	const uint64_t one = 1;
 	int saved = errno;
 
-	if (atomic_load(&domain->rung) || atomic_exchange(&domain->rung, true))
+	if (domain->eventfd < 0 || atomic_load(&domain->rung) ||
+	    atomic_exchange(&domain->rung, true))
 		return;
 	/* Not write(), which is a cancellation point. */
 	if (syscall(SYS_write, domain->eventfd, &one, sizeof(one)) < 0)

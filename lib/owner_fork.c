@@ -109,16 +109,22 @@ static void reset_pending(struct pcpc_owner *owner)
 }
 
 /* The eventfd is one object for parent and child: the child gets its own, under the same number. */
-static void reset_eventfd(struct pcpc_domain *domain)
+static void replace_eventfd(int number)
 {
 	int fd;
 
-	close(domain->eventfd);
+	close(number);
 	fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (fd >= 0 && fd != domain->eventfd) {
-		(void)dup3(fd, domain->eventfd, O_CLOEXEC);
+	if (fd >= 0 && fd != number) {
+		(void)dup3(fd, number, O_CLOEXEC);
 		close(fd);
 	}
+}
+
+static void reset_bell(struct pcpc_domain *domain)
+{
+	if (domain->eventfd >= 0)
+		replace_eventfd(domain->eventfd);
 	atomic_store(&domain->rung, false);
 	if (atomic_load(&domain->pending))
 		atomic_store(&domain->untold, true);
@@ -142,7 +148,7 @@ static void reset_domain(struct pcpc_domain *domain)
 	}
 	pthread_mutex_init(&domain->sweep_mutex, NULL);
 	pcpc_put_back_offline(domain);
-	reset_eventfd(domain);
+	reset_bell(domain);
 }
 
 static void in_child(void)

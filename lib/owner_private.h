@@ -143,7 +143,7 @@ struct pcpc_domain {
 	struct pcpc_ids *ids;
 	uint32_t batch, delta_batch;
 	uint32_t nr_cpus; /* that the process may run on, when the domain was made */
-	int eventfd;
+	int eventfd; /* -1: none */
 	unsigned int flags;
 	uint64_t serial;	  /* no other domain has had it; 0 while being made */
 	unsigned int active_slot; /* of the threads' active owners; NR_ACTIVE: in active_key */

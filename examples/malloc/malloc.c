@@ -31,11 +31,10 @@
  * its own, as jemalloc does. With no active owner the process is charged, which is the root.
  *
  * What a program may notice: malloc_usable_size() is the size, rounded up to 16; an alignment
- * above 16 costs that many bytes of address space; one descriptor, with a high number, is in use;
- * 448 MiB of address space are reserved; a block that begins with a page costs a system call when
- * it is freed. fork and posix_spawn are as ever; the child of a vfork
- * must not allocate (it never may). A child of fork has its parent's charges, and its own from
- * then on.
+ * above 16 costs that many bytes of address space; 448 MiB of address space are reserved; a block
+ * that begins with a page costs a system call when it is freed. fork and posix_spawn are as ever;
+ * the child of a vfork must not allocate (it never may). A child of fork has its parent's charges,
+ * and its own from then on.
  */
 #define _GNU_SOURCE
 #include "malloc_private.h"

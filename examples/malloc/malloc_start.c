@@ -11,70 +11,21 @@
 #include "malloc_private.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-/*
- * The domain has a descriptor for its life, and programs expect the lowest numbers for theirs: a
- * shell would close ours to have number 3. So all below a high number are taken while the domain is
- * made. Not the highest, and some are left, for another constructor may have started a thread.
- */
-#define DESCRIPTOR_WANTED 256
-#define DESCRIPTORS_LEFT 64
-
-struct filling {
-	int numbers[DESCRIPTOR_WANTED];
-	int count;
-};
-
-static void take_low_numbers(struct filling *filling)
-{
-	struct rlimit limit;
-	int wanted = DESCRIPTOR_WANTED, fd;
-
-	filling->count = 0;
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < 2 * DESCRIPTORS_LEFT)
-		return;
-	if (limit.rlim_cur < DESCRIPTOR_WANTED + DESCRIPTORS_LEFT)
-		wanted = (int)limit.rlim_cur - DESCRIPTORS_LEFT;
-	fd = open("/", O_PATH | O_CLOEXEC);
-	while (fd >= 0) {
-		filling->numbers[filling->count++] = fd;
-		if (fd >= wanted - 1 || filling->count == DESCRIPTOR_WANTED)
-			break;
-		fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	}
-}
-
-/* Mostly they are all in a row, and nobody else has one between. */
-static void give_low_numbers(const struct filling *filling)
-{
-	const int *numbers = filling->numbers;
-	int i, last = filling->count - 1;
-
-	if (last >= 0 && numbers[last] - numbers[0] == last &&
-	    syscall(SYS_close_range, numbers[0], numbers[last], 0) == 0)
-		return;
-	for (i = 0; i <= last; i++)
-		close(numbers[i]);
-}
 
 static int make_domain(void)
 {
+	/* No descriptor: programs close those they do not know, and expect the lowest numbers for
+	 * their own. */
 	struct pcpc_domain_config config = {
-		.size = sizeof(config), .name = "malloc", .unit = "bytes", .batch = PCPC_BATCH_BYTES
+		.size = sizeof(config),
+		.name = "malloc",
+		.unit = "bytes",
+		.batch = PCPC_BATCH_BYTES,
+		.flags = PCPC_DOMAIN_NO_EVENTFD,
 	};
-	struct filling filling;
-	int r;
+	int r = pcpc_domain_create(&config, &malloc_state.domain);
 
-	take_low_numbers(&filling);
-	r = pcpc_domain_create(&config, &malloc_state.domain);
-	give_low_numbers(&filling);
 	if (r < 0)
 		return r;
 	malloc_state.root = pcpc_domain_root(malloc_state.domain);

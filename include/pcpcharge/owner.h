@@ -56,7 +56,7 @@ struct pcpc_domain_config {
 	uint32_t stocks_per_cpu; /* as in struct pcpc_cache_config */
 	enum pcpc_engine engine;
 	enum pcpc_index index;
-	unsigned int flags; /* PCPC_DOMAIN_NO_FORK_HOOKS, PCPC_DOMAIN_KERNEL */
+	unsigned int flags; /* PCPC_DOMAIN_... */
 };
 
 /* The program calls liburcu-bp's fork hooks itself, so this library must not: they take mutexes
@@ -72,6 +72,11 @@ struct pcpc_domain_config {
  * ancestors serve their own charges only, and their batch is not raised. How much is stocked does
  * not depend on max until a refusal had to be made sure of. All guarantees hold as ever. */
 #define PCPC_DOMAIN_KERNEL 2u
+
+/* No eventfd, and so no descriptor: for a library below programs that close descriptors which are
+ * not theirs, as daemons and shells do. A number that was closed and used again would be written to
+ * when something is due, and replaced in a child of fork. Poll now and then instead. */
+#define PCPC_DOMAIN_NO_EVENTFD 4u
 
 /**
  * pcpc_domain_create: make a domain with a root that has no limit.
@@ -115,7 +120,7 @@ PCPC_API struct pcpc_owner *pcpc_domain_root(struct pcpc_domain *domain);
 PCPC_API void pcpc_domain_poll(struct pcpc_domain *domain);
 
 /** pcpc_domain_eventfd: readable when poll has something to do. The domain's: do not close it.
- * Signal-safe. */
+ * -EBADF: made with PCPC_DOMAIN_NO_EVENTFD. Signal-safe. */
 PCPC_API int pcpc_domain_eventfd(struct pcpc_domain *domain);
 
 /* All zero but size means the defaults. */

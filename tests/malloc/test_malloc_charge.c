@@ -6,7 +6,6 @@
 #include "malloc_support.h"
 
 #include <malloc.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <urcu-bp.h>
@@ -44,7 +43,6 @@ END_TEST
 /* G2, G3: exactly as many as fit, whatever lies in stocks. */
 START_TEST(a_limit_is_exact)
 {
-	struct pollfd due = { pcpc_domain_eventfd(domain_of_malloc()), POLLIN, 0 };
 	struct pcpc_owner *owner = tenant(MIB);
 	void **chain = NULL;
 
@@ -56,8 +54,6 @@ START_TEST(a_limit_is_exact)
 	MUST(!calloc(1, 1));
 	MUST(!memalign(64, 1));
 	work_for(NULL);
-	/* Nothing is left for pcpc_domain_poll(). */
-	MUST(poll(&due, 1, 0) == 0);
 	MUST(pcpc_owner_usage(owner) == MIB);
 	free_chain(chain);
 	MUST(HELD(owner) == 0);

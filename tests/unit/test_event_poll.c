@@ -527,60 +527,6 @@ START_TEST(the_eventfd_rings_again_after_each_poll)
 }
 END_TEST
 
-struct poller {
-	_Atomic bool end;
-	_Atomic uint64_t told;
-};
-
-static void count_told(struct pcpc_owner *owner, enum pcpc_event event, void *context)
-{
-	struct poller *poller = context;
-
-	(void)owner;
-	(void)event;
-	atomic_fetch_add(&poller->told, 1);
-}
-
-/* Polls when the eventfd says so, as an event loop does. */
-static void *event_loop(void *context)
-{
-	struct pollfd ready = { .fd = pcpc_domain_eventfd(domain), .events = POLLIN };
-	struct poller *poller = context;
-
-	while (!atomic_load(&poller->end))
-		if (poll(&ready, 1, 10) == 1)
-			pcpc_domain_poll(domain);
-	return NULL;
-}
-
-/* No event is lost between a ring and a poll: each round waits for the loop to tell. */
-START_TEST(an_event_loop_misses_nothing)
-{
-	const int rounds = UNIT_SANITIZED ? 500 : 3000;
-	struct poller poller = { 0 };
-	struct pcpc_owner *leaf;
-	pthread_t thread;
-	uint64_t before;
-	int i;
-
-	if (!open_domain(_i, 64, 0))
-		return;
-	leaf = full_leaf(1600);
-	ck_assert_int_eq(pcpc_owner_set_notify(root, count_told, &poller), 0);
-	ck_assert_int_eq(pthread_create(&thread, NULL, event_loop, &poller), 0);
-	for (i = 0; i < rounds; i++) {
-		before = atomic_load(&poller.told);
-		ck_assert_int_eq(pcpc_charge_flags(leaf, 1, PCPC_NOWAIT, NULL), -EDQUOT);
-		UNTIL(atomic_load(&poller.told) > before);
-	}
-	atomic_store(&poller.end, true);
-	pthread_join(thread, NULL);
-	uncharge(leaf, 1600);
-	pcpc_domain_poll(domain);
-	ck_assert_int_eq(pcpc_owner_set_notify(root, NULL, NULL), 0);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("event poll");
@@ -599,6 +545,5 @@ int main(void)
 	by_each_engine(tests, an_owner_that_went_is_still_told_of);
 	by_each_engine(tests, several_of_a_kind_may_become_one);
 	by_each_engine(tests, the_eventfd_rings_again_after_each_poll);
-	by_each_engine(tests, an_event_loop_misses_nothing);
 	return unit_run(suite);
 }

@@ -116,7 +116,8 @@ END_TEST
 /* owner.h: "unknown flags, and what pcpc_cache_create() refuses". */
 START_TEST(unknown_flags_engines_and_indices_are_refused)
 {
-	const unsigned int known = PCPC_DOMAIN_NO_FORK_HOOKS | PCPC_DOMAIN_KERNEL;
+	const unsigned int known =
+		PCPC_DOMAIN_NO_FORK_HOOKS | PCPC_DOMAIN_KERNEL | PCPC_DOMAIN_NO_EVENTFD;
 	struct pcpc_domain_config config = plain();
 	unsigned int bit;
 
