@@ -84,21 +84,51 @@ static void flush_and_mark(struct pcpc_owner *owner)
 		pcpc_stat_mark(owner);
 }
 
+/* Clears all counters of a subtree; how many marks there are outside of it. */
+static uint32_t clear_subtree(struct pcpc_owner *top)
+{
+	struct pcpc_domain *domain = top->domain;
+	uint32_t id, outside = 0;
+
+	clear_counter(top);
+	for (id = 1; (id = next_changed(domain, id)); id++)
+		if (pcpc_within(owner_of(domain, id), top))
+			clear_counters(owner_of(domain, id), top);
+		else
+			outside++;
+	return outside;
+}
+
+#define PASSED_BY_MOST 64
+
+/* Who reads many subtrees, one after the other, would pass by the marks of all others each time.
+ * Once that has cost about what it costs to flush them, they are flushed: then nobody finds them.
+ * For a few there is no need. */
+static bool is_to_flush_all(struct pcpc_stats *stats, uint32_t outside)
+{
+	stats->passed_by += outside;
+	if (outside < PASSED_BY_MOST || stats->passed_by / (1 + stats->nr_keys / 16) < outside)
+		return false;
+	stats->passed_by = 0;
+	return true;
+}
+
 static void flush_subtree(struct pcpc_owner *top)
 {
 	struct pcpc_domain *domain = top->domain;
 	uint32_t id;
 
-	clear_counter(top);
 	/* Monitors read many owners without children: no look at the others' marks. Whoever has
 	 * seen an update of a child return sees the child. */
 	if (!atomic_load(&books_of(top)->first_child)) {
+		clear_counter(top);
 		flush_and_mark(top);
 		return;
 	}
-	for (id = 1; (id = next_changed(domain, id)); id++)
-		if (pcpc_within(owner_of(domain, id), top))
-			clear_counters(owner_of(domain, id), top);
+	if (is_to_flush_all(&domain->stats, clear_subtree(top))) {
+		top = pcpc_domain_root(domain);
+		(void)clear_subtree(top);
+	}
 	for (id = 1; (id = next_changed(domain, id)); id++)
 		if (pcpc_within(owner_of(domain, id), top))
 			flush_and_mark(owner_of(domain, id));

@@ -130,6 +130,7 @@ struct pcpc_stats {
 	atomic_u64 *changed; /* a bit for each id: something was applied that is not flushed */
 	uint32_t nr_keys;    /* items x nodes */
 	uint32_t unit;	     /* of an item, for the threshold: 64 of them a CPU */
+	uint64_t passed_by; /* marks, by flushes that they did not concern; under the flush mutex */
 };
 
 struct pcpc_domain {
@@ -143,7 +144,7 @@ struct pcpc_domain {
 	struct pcpc_ids *ids;
 	uint32_t batch, delta_batch;
 	uint32_t nr_cpus; /* that the process may run on, when the domain was made */
-	int eventfd; /* -1: none */
+	int eventfd;	  /* -1: none */
 	unsigned int flags;
 	uint64_t serial;	  /* no other domain has had it; 0 while being made */
 	unsigned int active_slot; /* of the threads' active owners; NR_ACTIVE: in active_key */

@@ -262,6 +262,29 @@ START_TEST(a_read_flushes_past_the_threshold_only)
 }
 END_TEST
 
+/* Reading one subtree after the other visits each mark a few times, not once for each subtree: the
+ * first reads find so many marks of others that they flush all, and the rest has nothing to do. */
+START_TEST(reads_of_many_subtrees_flush_all_at_once)
+{
+	struct pcpc_owner *top[200];
+	int i, flushed = 0;
+
+	if (!open_tree(_i, 1))
+		return;
+	for (i = 0; i < 200; i++) {
+		top[i] = child_of(root);
+		add(child_of(top[i]), 0, (int64_t)threshold + 1);
+	}
+	for (i = 0; i < 200; i++) {
+		flushed += !pcpc_stat_needs_flush(top[i]);
+		ck_assert_int_eq(pcpc_stat_read(top[i], 0), (int64_t)threshold + 1);
+	}
+	ck_assert_int_ge(flushed, 190);
+	counters_are(0, 0, 0, 0);
+	ck_assert_int_eq(total_of(root, 0), 200 * ((int64_t)threshold + 1));
+}
+END_TEST
+
 /* Semantics 5.3.5: "a read of a quiet child never flushes because of busy siblings". */
 START_TEST(a_read_of_a_quiet_owner_flushes_nothing)
 {
@@ -603,6 +626,7 @@ int main(void)
 	tests = unit_case(suite, "reads");
 	tcase_add_checked_fixture(tests, NULL, close_domain);
 	by_each_engine(tests, a_read_flushes_past_the_threshold_only);
+	by_each_engine(tests, reads_of_many_subtrees_flush_all_at_once);
 	by_each_engine(tests, a_read_of_a_quiet_owner_flushes_nothing);
 	by_each_engine(tests, a_read_of_an_interior_owner_sums_its_subtree);
 	by_each_engine(tests, a_local_read_flushes_nothing);
