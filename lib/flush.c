@@ -154,6 +154,19 @@ void pcpc_stat_retire(struct pcpc_owner *owner)
 	pthread_mutex_unlock(&owner->domain->flush_mutex);
 }
 
+/* In a child of fork: what another thread had applied and not marked yet. */
+void pcpc_stat_after_fork(const struct pcpc_owner *owner)
+{
+	const struct pcpc_stats *stats = &owner->domain->stats;
+	uint32_t key;
+
+	for (key = 0; key < stats->nr_keys; key++)
+		if (atomic_load(&applied_of(owner)->local[key]) != totals_of(owner)[key].seen) {
+			pcpc_stat_mark(owner);
+			break;
+		}
+}
+
 /* -- draining -- */
 
 static bool everyone(uint32_t id, void *context)

@@ -145,6 +145,7 @@ static void reset_domain(struct pcpc_domain *domain)
 		reset_waiting(&domain->books[id]);
 		reset_limit(owner_of(domain, id));
 		reset_pending(owner_of(domain, id));
+		pcpc_stat_after_fork(owner_of(domain, id));
 	}
 	pthread_mutex_init(&domain->sweep_mutex, NULL);
 	pcpc_put_back_offline(domain);

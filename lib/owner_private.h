@@ -314,6 +314,7 @@ int pcpc_stat_init(struct pcpc_domain *domain, const struct pcpc_domain_config *
 void pcpc_stat_end(struct pcpc_domain *domain);
 void pcpc_stat_begin(struct pcpc_owner *owner);	 /* it is new */
 void pcpc_stat_retire(struct pcpc_owner *owner); /* it is about to be freed; under the tree mutex */
+void pcpc_stat_after_fork(const struct pcpc_owner *owner);
 int64_t pcpc_stat_total(const struct pcpc_owner *owner, int node, uint32_t item);
 int pcpc_stat_drain(struct pcpc_domain *domain, pcpc_match_fn *match, void *context);
 
