@@ -113,6 +113,20 @@ static int try_transfer(struct pcpc_owner *from, struct pcpc_owner *to, uint64_t
 	return r;
 }
 
+/* A name, or as many whole characters of it as there is room for: a byte 10xxxxxx goes on with one.
+ */
+void pcpc_cut_name(const char *name, char *ret_name, size_t size)
+{
+	size_t length = strnlen(name, size);
+	int steps;
+
+	if (length == size)
+		for (length--, steps = 0; steps < 3 && (name[length] & 0xc0) == 0x80; steps++)
+			length--;
+	memcpy(ret_name, name, length);
+	ret_name[length] = '\0';
+}
+
 static void describe(struct pcpc_owner *over, uint64_t asked, struct pcpc_refusal *ret_refusal)
 {
 	struct pcpc_books *books = books_of(over);
@@ -122,7 +136,7 @@ static void describe(struct pcpc_owner *over, uint64_t asked, struct pcpc_refusa
 	memset(ret_refusal, 0, sizeof(*ret_refusal));
 	ret_refusal->over = over;
 	ret_refusal->id = over->id;
-	strncpy(ret_refusal->name, name_of(books), sizeof(ret_refusal->name) - 1);
+	pcpc_cut_name(name_of(books), ret_refusal->name, sizeof(ret_refusal->name));
 	ret_refusal->max = atomic_load_explicit(&books->max, memory_order_relaxed);
 	ret_refusal->usage = atomic_load_explicit(&books->usage, memory_order_relaxed);
 	ret_refusal->asked = asked;

@@ -134,8 +134,12 @@ int pcpc_domain_report_fd(struct pcpc_domain *domain, enum pcpc_format format, i
 static struct pcpc_owner *find_over(struct pcpc_domain *domain, const struct pcpc_refusal *refusal)
 {
 	struct pcpc_owner *over = pcpc_owner_find(domain, refusal->id);
+	char name[sizeof(refusal->name)];
 
-	if (over && strncmp(pcpc_owner_name(over), refusal->name, sizeof(refusal->name) - 1)) {
+	if (!over)
+		return NULL;
+	pcpc_cut_name(pcpc_owner_name(over), name, sizeof(name));
+	if (strncmp(name, refusal->name, sizeof(name))) {
 		pcpc_owner_put(over);
 		over = NULL;
 	}

@@ -267,6 +267,7 @@ bool pcpc_climb_by_force(struct pcpc_owner *owner, uint64_t count, int64_t delta
 /* charge.c */
 int pcpc_charge_internal(struct pcpc_owner *owner, uint64_t count, int64_t delta,
 			 unsigned int flags, struct pcpc_refusal *ret_refusal);
+void pcpc_cut_name(const char *name, char *ret_name, size_t size);
 
 /* A cap that this thread holds at 0; on the stack of whoever does. */
 struct pcpc_pin {

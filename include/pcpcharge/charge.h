@@ -18,7 +18,7 @@ PCPC_BEGIN_DECLS
 #define PCPC_NORECLAIM 4u /* drain, but call no reclaim function */
 
 /* Who refused: the charged owner or an ancestor, so over is valid while the caller holds the
- * charged one; id and name are copies. */
+ * charged one; id and name are copies, the name as far as whole characters of it fit. */
 struct pcpc_refusal {
 	struct pcpc_owner *over;
 	uint32_t id;

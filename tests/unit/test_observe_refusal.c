@@ -131,6 +131,44 @@ START_TEST(a_long_name_is_cut_and_its_owner_found)
 }
 END_TEST
 
+/* Not in the midst of a character of UTF-8; and what is none does not lose more than one would. */
+START_TEST(a_name_is_cut_where_a_character_ends)
+{
+	static const struct {
+		const char *name, *cut;
+	} names[] = {
+		{ "29 bytes before the two parts \xc3\xa9t\xc3\xa9",
+		  "29 bytes before the two parts " },
+		{ "31 with the euro as the las \xe2\x82\xac, ",
+		  "31 with the euro as the las \xe2\x82\xac" },
+		{ "32 with the euro as the last \xe2\x82\xac", "32 with the euro as the last " },
+		{ "four bytes, of which 3 fit: \xf0\x9f\x98\x80", "four bytes, of which 3 fit: " },
+		{ "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80"
+		  "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80",
+		  "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80"
+		  "\x80\x80\x80\x80\x80\x80\x80\x80" },
+	};
+	struct pcpc_refusal refusal;
+	struct pcpc_owner *owner;
+	unsigned int i;
+	char *text;
+
+	if (!open_named(_i, "r", "", NULL, 0))
+		return;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		owner = named(root, names[i].name);
+		(void)named(owner, "child");
+		ck_assert_int_eq(pcpc_owner_set_max(owner, 1), 0);
+		ck_assert_int_eq(pcpc_charge_flags(owner, 2, 0, &refusal), -EDQUOT);
+		ck_assert_str_eq(refusal.name, names[i].cut);
+		/* and it is known again */
+		text = told(&refusal);
+		assert_has(text, "\n  child (id ");
+		free(text);
+	}
+}
+END_TEST
+
 /* Shares of the largest numbers there are. */
 START_TEST(shares_do_not_overflow)
 {
@@ -295,6 +333,7 @@ int main(void)
 	by_each_engine(tests, asks_1_the_refusal_names_who_refused_and_who_fills_it);
 	by_each_engine(tests, an_owner_that_went_is_named_all_the_same);
 	by_each_engine(tests, a_long_name_is_cut_and_its_owner_found);
+	by_each_engine(tests, a_name_is_cut_where_a_character_ends);
 	by_each_engine(tests, shares_do_not_overflow);
 	by_each_engine(tests, errors_of_a_refusal_report_are_returned);
 	by_each_engine(tests, figures_of_a_domain_are_those_of_its_life);
