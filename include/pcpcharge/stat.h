@@ -10,8 +10,9 @@
  * what has changed. So reads are cheap and a little old, or exact and dearer.
  *
  * Unless a function says otherwise: any number of threads may call it at a time, it may block, and
- * it must not be called from a signal handler. The caller holds a reference or units of the owner.
- * A NULL owner, or an item or node that the domain does not have: updates do nothing, reads are 0.
+ * it must not be called from a signal handler or a handler of pthread_atfork(). The caller holds a
+ * reference or units of the owner. A NULL owner, or an item or node that the domain does not have:
+ * updates do nothing, reads are 0.
  */
 #ifndef PCPCHARGE_STAT_H
 #define PCPCHARGE_STAT_H
