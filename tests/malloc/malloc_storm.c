@@ -6,9 +6,6 @@
  * Threads swap blocks through a table: each allocates for one tenant, and frees or resizes what it
  * gets for whoever it is from. One thread looks at usage all the time: it is never above a limit
  * (G2). In the end everybody has 0 (G1, G7), and nobody is left of those that were destroyed (G14).
- *
- * Sanitizers have a malloc of their own: for them the library's sources are compiled in, under
- * other names (MALLOC_PREFIX).
  */
 #define _GNU_SOURCE
 #include "malloc_support.h"
@@ -18,19 +15,6 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
-
-#ifdef MALLOC_PREFIX
-void *charged_malloc(size_t size);
-void *charged_calloc(size_t count, size_t size);
-void *charged_realloc(void *pointer, size_t size);
-void *charged_memalign(size_t alignment, size_t size);
-void charged_free(void *pointer);
-#define malloc charged_malloc
-#define calloc charged_calloc
-#define realloc charged_realloc
-#define memalign charged_memalign
-#define free charged_free
-#endif
 
 #define NR_WORKERS 4
 #define NR_TENANTS 12

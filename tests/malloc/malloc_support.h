@@ -2,9 +2,10 @@
 /*
  * malloc_support.h - what the tests of libpcpcharge-malloc.so share.
  *
- * Each program is built twice: linked with the library, and not, to have it preloaded. So the
- * library's function is declared weak. A program that finds no domain has failed: then nothing
- * was tested.
+ * Each program is built three times: linked with the library; not, to have it preloaded, for which
+ * the library's function is declared weak; and with the library's sources inside, under names that
+ * begin with charged_, over whatever allocator the program has, which may be a sanitizer's. A
+ * program that finds no domain has failed: then nothing was tested.
  */
 #ifndef MALLOC_SUPPORT_H
 #define MALLOC_SUPPORT_H
