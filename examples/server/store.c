@@ -380,19 +380,43 @@ bool store_expire(const struct place *place, int64_t expiry)
 	return entry != NULL;
 }
 
-/* When it returns, the memory is free and uncharged. */
+/* -- many at a time -- */
+
+/* Entries that were taken out, linked by newer. */
+static void take_to(struct entry **victims, struct entry *entry)
+{
+	take_out(entry);
+	entry->newer = *victims;
+	*victims = entry;
+}
+
+/* After one grace period for all of them; not by another thread, for here it is wanted at once. */
+static void free_victims(struct entry *victims)
+{
+	struct entry *entry;
+
+	if (!victims)
+		return;
+	urcu_bp_synchronize_rcu();
+	while ((entry = victims)) {
+		victims = entry->newer;
+		free_entry(entry);
+	}
+}
+
+/* When it returns, the memory is free and uncharged; but for what was deleted before. */
 void store_flush(struct tenant *tenant, unsigned int db)
 {
-	struct entry *entry, *newer;
+	struct entry *entry, *newer, *victims = NULL;
 
 	lock(tenant);
 	for (entry = tenant->oldest.first; entry; entry = newer) {
 		newer = entry->newer;
 		if (entry->db == db)
-			remove_entry(entry);
+			take_to(&victims, entry);
 	}
 	unlock(tenant);
-	urcu_bp_barrier();
+	free_victims(victims);
 }
 
 /* -- at the limit -- */
@@ -421,20 +445,12 @@ uint64_t store_reclaim(uint64_t wanted, void *context)
 
 	lock(tenant);
 	while (freed < wanted && (entry = choose_victim(tenant))) {
-		take_out(entry);
+		take_to(&victims, entry);
 		freed += entry->cost;
 		nr++;
-		entry->newer = victims;
-		victims = entry;
 	}
 	unlock(tenant);
-	if (!victims)
-		return 0;
-	urcu_bp_synchronize_rcu();
-	while ((entry = victims)) {
-		victims = entry->newer;
-		free_entry(entry);
-	}
+	free_victims(victims);
 	atomic_fetch_add(&tenant->evicted, nr);
 	return freed;
 }
