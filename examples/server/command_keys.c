@@ -249,5 +249,6 @@ void command_dbsize(struct request *request)
 void command_flushdb(struct request *request)
 {
 	store_flush(request->connection->tenant, request->connection->db);
+	request->connection->yields = true;
 	reply_status(&request->connection->out, "OK");
 }

@@ -45,13 +45,33 @@ void buffer_add(struct buffer *buffer, const void *bytes, size_t length)
 	buffer->length += length;
 }
 
+size_t buffer_left(const struct buffer *buffer)
+{
+	return buffer->length - buffer->done;
+}
+
+/* The rest moves to the front when it is the smaller part: whoever takes little by little does not
+ * have all of it moved each time. */
+void buffer_take(struct buffer *buffer, size_t length)
+{
+	buffer->done += length;
+	if (buffer->done < buffer_left(buffer))
+		return;
+	buffer->length -= buffer->done;
+	if (buffer->length)
+		memmove(buffer->at, buffer->at + buffer->done, buffer->length);
+	buffer->done = 0;
+	if (!buffer->length)
+		buffer_free(buffer);
+}
+
 void buffer_free(struct buffer *buffer)
 {
 	free(buffer->at);
 	if (buffer->size)
 		accounts->uncharge(buffer->account, buffer->size);
 	buffer->at = NULL;
-	buffer->length = buffer->size = 0;
+	buffer->done = buffer->length = buffer->size = 0;
 }
 
 bool buffer_move(struct buffer *buffer, struct account *account)

@@ -102,16 +102,18 @@ void store_expire_some(struct tenant *tenant);
 
 /* -- what is said to a client (reply.c) -- */
 
-/* Bytes, charged to an account as they are allocated. */
+/* Bytes, charged to an account as they are allocated; those in front are done. */
 struct buffer {
 	char *at;
-	size_t length, size;
+	size_t done, length, size;
 	struct account *account;
 	bool failed; /* it was refused more; what was added is lost */
 };
 
 bool buffer_reserve(struct buffer *buffer, size_t more);
 void buffer_add(struct buffer *buffer, const void *bytes, size_t length);
+size_t buffer_left(const struct buffer *buffer);
+void buffer_take(struct buffer *buffer, size_t length); /* that much more is done */
 void buffer_free(struct buffer *buffer);
 /* To another account: false and nothing changed where that refuses. */
 bool buffer_move(struct buffer *buffer, struct account *account);
@@ -128,6 +130,13 @@ void reply_array(struct buffer *out, size_t nr);
 
 struct worker;
 
+/* How far the request that is coming in has been looked at. */
+struct scan {
+	size_t at; /* from where it begins */
+	int64_t nr_left;
+	bool begun, whole;
+};
+
 struct connection {
 	int fd;
 	struct worker *worker;
@@ -137,29 +146,43 @@ struct connection {
 	uint64_t id;
 	char name[32];
 	struct buffer in, out;
-	size_t parsed;		  /* bytes of in that are done */
+	struct scan scan;
 	int64_t since, resume_at; /* ms; resume_at: 0, or when a slowed one may go on */
 	uint32_t interest;	  /* what epoll waits for */
 	bool authorized, closing;
+	bool more;   /* its turn was over before its requests were */
+	bool yields; /* its turn is over: that took long */
 };
 
 struct connection *connection_open(int fd, uint64_t id);
 void connection_free(struct connection *connection);
-/* Reads, does and answers what it can; false: it is over. */
+/* Reads, does and answers for one turn; false: it is over. */
 bool connection_serve(struct connection *connection);
+bool connection_reads(const struct connection *connection); /* now */
 bool connection_enter_tenant(struct connection *connection, struct tenant *tenant);
 
 bool workers_start(void);
 void workers_stop(void);
 void workers_take(int fd);
 
-/* -- commands (command.c, command_keys.c) -- */
+/* -- requests (request.c) -- */
+
+#define FEW 64 /* arguments, and the most words of a line */
 
 struct request {
 	struct connection *connection;
+	struct account *payer;
 	struct bytes *argument;
 	size_t nr_arguments;
+	struct bytes few[FEW];
 };
+
+/* Is a whole one there? Where it is none, or none that may be, the client is told and it is over.
+ */
+bool request_is_there(struct connection *connection);
+void request_do(struct connection *connection);
+
+/* -- commands (command.c, command_keys.c) -- */
 
 typedef void command_fn(struct request *request);
 void command_run(struct request *request);

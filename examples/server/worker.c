@@ -44,11 +44,12 @@ static void drop(struct connection *connection)
 	connection_free(connection);
 }
 
-/* Reading stops while it is slowed, or does not read its answers. */
+/* Who has more to do gets another turn as soon as it may write, which is after the others. */
 static void wait_for(struct connection *connection)
 {
-	bool reads = !connection->resume_at && connection->out.length < MAX_PENDING;
-	uint32_t interest = (reads ? EPOLLIN : 0u) | (connection->out.length ? EPOLLOUT : 0u);
+	bool writes = connection->more || buffer_left(&connection->out);
+	uint32_t interest =
+		(connection_reads(connection) ? EPOLLIN : 0u) | (writes ? EPOLLOUT : 0u);
 	struct epoll_event event = { .events = interest, .data.ptr = connection };
 
 	if (interest == connection->interest)
@@ -57,9 +58,10 @@ static void wait_for(struct connection *connection)
 	(void)epoll_ctl(connection->worker->epoll, EPOLL_CTL_MOD, connection->fd, &event);
 }
 
-static void serve(struct connection *connection)
+static void serve(struct connection *connection, uint32_t events)
 {
-	if (connection_serve(connection))
+	/* Nobody is there any more, which epoll says also to those who did not ask. */
+	if (!(events & (EPOLLHUP | EPOLLERR)) && connection_serve(connection))
 		wait_for(connection);
 	else
 		drop(connection);
@@ -92,7 +94,7 @@ static void tick(struct worker *worker)
 		if (is_too_late(connection, now))
 			drop(connection);
 		else if (connection->resume_at && now >= connection->resume_at)
-			serve(connection);
+			serve(connection, 0);
 	}
 	if (worker == workers)
 		for (i = 0; i < settings.nr_tenants; i++)
@@ -109,7 +111,7 @@ static void *work(void *argument)
 		nr = epoll_wait(worker->epoll, events, 64, TICK_MS);
 		for (i = 0; i < nr; i++)
 			if (events[i].data.ptr)
-				serve(events[i].data.ptr);
+				serve(events[i].data.ptr, events[i].events);
 		tick(worker);
 	}
 	return NULL;

@@ -113,6 +113,22 @@ def requests_come_in_pieces(binary):
         assert [client.answer() for _ in range(4)] == ['OK', value, 'PONG', b'']
 
 
+def large_requests_come_in_many_pieces(binary):
+    """Arguments by the thousand, a few bytes at a time, and a value larger than what is read at once."""
+    many = [f'key:{i}' for i in range(20000)]
+    value = b'v' * 3000000
+    with start(binary) as daemon, Client(daemon, 'alice') as client:
+        data = request('EXISTS', *many)
+        for at in range(0, len(data), 997):
+            client.raw(data[at:at + 997])
+        assert client.answer() == 0
+        data = request('SET', 'large', value) + request('GET', 'large')
+        for at in range(0, len(data), 100001):
+            client.raw(data[at:at + 100001])
+        assert client.answer() == 'OK' and client.answer() == value
+    # and what its arguments took has come back (the daemon's status says so)
+
+
 def many_requests_at_once(binary):
     with start(binary) as daemon, Client(daemon, 'alice') as client:
         client.raw(b''.join(request('SET', i, i * 3) for i in range(5000)))
@@ -121,11 +137,14 @@ def many_requests_at_once(binary):
         assert all(client.answer() == b'%d' % (i * 3) for i in range(5000))
         client.raw(b'\r\n*0\r\n  \r\n  GET  \t 7  \r\n')
         assert client.answer() == b'21'
+        client.raw(b'EXISTS ' + b'7 ' * 63 + b'\r\n')
+        assert client.answer() == 63
 
 
 def nonsense_ends_the_connection(binary):
     wrong = [b'*1\r\n$-1\r\n', b'*1\r\n$x\r\n', b'*1\r\n:1\r\n', b'*x\r\n', b'*2147483648\r\n',
-             b'*1\r\n$99999999999\r\n', b'*999999999999999999999\r\n', b'*1\r\n$16777217\r\n', b'x' * 70000]
+             b'*1\r\n$99999999999\r\n', b'*999999999999999999999\r\n', b'*1\r\n$16777217\r\n', b'x' * 70000,
+             b'EXISTS' + b' k' * 64 + b'\r\n']
     with start(binary) as daemon:
         for data in wrong:
             with Client(daemon, 'alice') as client:
@@ -133,6 +152,13 @@ def nonsense_ends_the_connection(binary):
                 answer = client.answer()
                 assert answer.startswith('ERR Protocol error'), (data[:30], answer)
                 assert client.ended()
+        # more than may be in one request; it ends before all was sent
+        with Client(daemon, 'alice') as client:
+            try:
+                client.raw(b'*3\r\n' + b''.join(b'$9000000\r\n' + b'x' * 9000000 + b'\r\n' for _ in range(3)))
+                assert client.answer().startswith(('ERR Protocol error', 'OOM')) and client.ended()
+            except ConnectionError:
+                pass
         with Client(daemon, 'alice') as client:
             assert client('PING') == 'PONG'
 

@@ -127,6 +127,20 @@ def hostile_clients_cost_only_their_own_tenant(binary):
         is_back_at_zero(daemon, 'alice')
 
 
+def who_asks_for_much_waits_for_the_others(binary):
+    """One worker; one client that sends thousands of dear commands at once. Another one's turn comes between."""
+    much = 3000
+    with start(binary, '--workers=1', alice='max=4m', bob='max=4m') as daemon, Client(daemon, 'bob') as bob:
+        with Client(daemon, 'alice') as alice:
+            alice.raw((request('SET', 'a', 'b') + request('FLUSHDB')) * much)
+            assert alice.answer() == 'OK'
+            assert bob('PING') == 'PONG'
+            done = daemon.tenant('alice')['commands']
+            assert done < 2 * much, done
+            assert all(alice.answer() == 'OK' for _ in range(2 * much - 1))
+        assert daemon.tenant('alice')['commands'] == 2 * much
+
+
 def a_tenant_can_take_no_more_than_its_share_of_descriptors(binary):
     options = tenants(alice='max=4m', bob='max=4m')
     with Daemon(binary, *options, accounting=accounting, descriptors=364) as daemon:
@@ -246,7 +260,7 @@ def metrics_and_page_are_served(binary):
 ALWAYS = [metrics_and_page_are_served]
 LIMITED = [a_tenant_that_refuses_is_full_and_stays_readable, a_tenant_that_evicts_loses_its_own_oldest_keys,
            a_tenant_above_high_is_slowed_and_can_help_itself, hostile_clients_cost_only_their_own_tenant,
-           a_tenant_can_take_no_more_than_its_share_of_descriptors,
+           who_asks_for_much_waits_for_the_others, a_tenant_can_take_no_more_than_its_share_of_descriptors,
            limits_hold_at_every_moment_under_load, the_resident_set_tracks_what_is_charged,
            clients_that_are_killed_leave_nothing]
 run([(test.__name__, test) for test in ALWAYS + ([] if accounting == 'none' else LIMITED)], sys.argv[1])
