@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "server.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -125,11 +126,15 @@ static bool answer(const char *path, FILE *file, const char **ret_type)
 	return true;
 }
 
+#define PATIENCE_MS 1000 /* with who is slow to ask, and again with who is slow to read */
+
 static void send_all(int fd, const char *text, size_t length)
 {
+	int64_t deadline = store_now() + PATIENCE_MS;
 	ssize_t sent;
 
-	while (length && (sent = send(fd, text, length, MSG_NOSIGNAL)) > 0) {
+	while (length && store_now() < deadline &&
+	       (sent = send(fd, text, length, MSG_NOSIGNAL)) > 0) {
 		text += sent;
 		length -= (size_t)sent;
 	}
@@ -156,11 +161,11 @@ static void respond(int fd, const char *path)
 	free(body);
 }
 
-/* The first line is all that counts; the rest is read until the blank one, a second at the most. */
+/* The first line is all that counts; the rest is read until the blank one. */
 static void serve(int fd)
 {
 	const struct timeval second = { 1, 0 };
-	int64_t deadline = store_now() + 1000;
+	int64_t deadline = store_now() + PATIENCE_MS;
 	char text[4096], path[256];
 	size_t length = 0;
 	ssize_t got;
@@ -183,8 +188,10 @@ static void *run(void *argument)
 	int fd;
 
 	(void)argument;
-	while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0)
-		serve(fd);
+	/* Until http_stop() has shut it down; whoever went before it was accepted is no reason. */
+	while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0 || errno != EINVAL)
+		if (fd >= 0)
+			serve(fd);
 	return NULL;
 }
 
