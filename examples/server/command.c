@@ -5,7 +5,6 @@
 #define _GNU_SOURCE
 #include "server.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,21 +16,19 @@ bool argument_is(const struct bytes *argument, const char *word)
 	       !strncasecmp(argument->at, word, argument->length);
 }
 
-/* The whole of it, as people write numbers: no blanks, no plus, no leading zeros. */
+/* The whole of it, as it would be written: no blanks, no plus, no leading zeros. */
 bool argument_number(const struct bytes *argument, int64_t *ret_number)
 {
-	char text[24], *end;
+	char text[24], same[24];
 	int64_t number;
 
 	if (!argument->length || argument->length >= sizeof(text))
 		return false;
 	memcpy(text, argument->at, argument->length);
 	text[argument->length] = '\0';
-	if (*text != '-' && (*text < '0' || *text > '9'))
-		return false;
-	errno = 0;
-	number = strtoll(text, &end, 10);
-	if (*end || end == text || errno || (size_t)(end - text) != argument->length)
+	number = strtoll(text, NULL, 10);
+	if ((size_t)snprintf(same, sizeof(same), "%" PRId64, number) != argument->length ||
+	    memcmp(same, text, argument->length))
 		return false;
 	*ret_number = number;
 	return true;
@@ -284,19 +281,41 @@ static void command_command(struct request *request)
 		reply_text(out, commands[i].name);
 }
 
+#define TOLD                                                                                \
+	128 /* bytes of a wrong command's name and of its arguments that the client is told \
+	     */
+
+/* As Redis says it, to the blank at the end. */
+static void unknown(struct request *request)
+{
+	char name[TOLD + 1], text[2 * TOLD] = "";
+	size_t i, length = 0;
+	int room;
+
+	to_text(&request->argument[0], name, sizeof(name));
+	for (i = 1; i < request->nr_arguments && length < TOLD; i++) {
+		char word[TOLD + 1];
+
+		room = (int)(TOLD - length);
+		to_text(&request->argument[i], word, sizeof(word));
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "'%.*s' ", room,
+					   word);
+	}
+	reply_error(&request->connection->out,
+		    "ERR unknown command '%s', with args beginning with: %s", name, text);
+}
+
 void command_run(struct request *request)
 {
 	struct connection *connection = request->connection;
 	const struct bytes *name = &request->argument[0];
 	const struct command *command = commands;
-	char text[64];
 
 	while (command < commands + NR_COMMANDS && !argument_is(name, command->name))
 		command++;
-	to_text(name, text, sizeof(text));
 	atomic_fetch_add_explicit(&connection->tenant->commands, 1, memory_order_relaxed);
 	if (command == commands + NR_COMMANDS)
-		reply_error(&connection->out, "ERR unknown command '%s'", text);
+		unknown(request);
 	else if (request->nr_arguments < command->least || request->nr_arguments > command->most)
 		reply_error(&connection->out, "ERR wrong number of arguments for '%s' command",
 			    command->name);

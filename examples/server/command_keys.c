@@ -42,27 +42,18 @@ void command_mget(struct request *request)
 
 /* What SET was asked for beside key and value. */
 struct set_options {
-	int64_t expiry;
+	const struct bytes *time; /* in units of so many ms */
+	int64_t unit;
+	bool keeps_time;
 	enum store_condition condition;
-	const char *error;
 };
 
 static bool read_time(struct request *request, size_t i, int64_t unit, struct set_options *options)
 {
-	struct bytes *argument = request->argument;
-	int64_t time;
-
-	if (i >= request->nr_arguments || options->expiry)
+	if (i >= request->nr_arguments || options->time || options->keeps_time)
 		return false;
-	if (!argument_number(&argument[i], &time)) {
-		options->error = "value is not an integer or out of range";
-		return false;
-	}
-	if (time <= 0 || time > INT64_MAX / 2 / unit) {
-		options->error = "invalid expire time in 'set' command";
-		return false;
-	}
-	options->expiry = store_now() + time * unit;
+	options->time = &request->argument[i];
+	options->unit = unit;
 	return true;
 }
 
@@ -78,8 +69,8 @@ static bool read_option(struct request *request, size_t *i, struct set_options *
 		options->condition = STORE_IF_PRESENT;
 		return true;
 	}
-	if (argument_is(word, "keepttl") && !options->expiry) {
-		options->expiry = -1;
+	if (argument_is(word, "keepttl") && !options->time) {
+		options->keeps_time = true;
 		return true;
 	}
 	if (argument_is(word, "ex"))
@@ -87,19 +78,41 @@ static bool read_option(struct request *request, size_t *i, struct set_options *
 	return argument_is(word, "px") && read_time(request, ++*i, 1, options);
 }
 
+/* What is wrong with the time; NULL: nothing. */
+static const char *expiry_of(const struct set_options *options, int64_t *ret_expiry)
+{
+	int64_t now = store_now(), time;
+
+	*ret_expiry = options->keeps_time ? -1 : 0;
+	if (!options->time)
+		return NULL;
+	if (!argument_number(options->time, &time))
+		return "value is not an integer or out of range";
+	if (time <= 0 || time > (INT64_MAX - now) / options->unit)
+		return "invalid expire time in 'set' command";
+	*ret_expiry = now + time * options->unit;
+	return NULL;
+}
+
 void command_set(struct request *request)
 {
-	struct set_options options = { 0, STORE_ALWAYS, "syntax error" };
 	struct buffer *out = &request->connection->out;
 	struct place place = place_of(request, 1);
+	struct set_options options = { 0 };
+	const char *error = NULL;
+	int64_t expiry = 0;
 	size_t i;
 
-	for (i = 3; i < request->nr_arguments; i++)
-		if (!read_option(request, &i, &options)) {
-			reply_error(out, "ERR %s", options.error);
-			return;
-		}
-	switch (store_set(&place, request->argument[2], options.expiry, options.condition)) {
+	for (i = 3; i < request->nr_arguments && !error; i++)
+		if (!read_option(request, &i, &options))
+			error = "syntax error";
+	if (!error)
+		error = expiry_of(&options, &expiry);
+	if (error) {
+		reply_error(out, "ERR %s", error);
+		return;
+	}
+	switch (store_set(&place, request->argument[2], expiry, options.condition)) {
 	case STORE_DONE:
 		reply_status(out, "OK");
 		break;
@@ -168,6 +181,9 @@ static void add(struct request *request, int64_t step)
 	case STORE_NO_NUMBER:
 		reply_error(out, "ERR value is not an integer or out of range");
 		break;
+	case STORE_OVERFLOW:
+		reply_error(out, "ERR increment or decrement would overflow");
+		break;
 	default:
 		full(request);
 	}
@@ -198,14 +214,17 @@ static void expire(struct request *request, int64_t unit)
 {
 	struct buffer *out = &request->connection->out;
 	struct place place = place_of(request, 1);
-	int64_t time;
+	int64_t now = store_now(), time;
 
-	if (!argument_number(&request->argument[2], &time) || time > INT64_MAX / 2 / unit)
+	if (!argument_number(&request->argument[2], &time))
 		reply_error(out, "ERR value is not an integer or out of range");
 	else if (time <= 0)
 		reply_number(out, store_delete(&place));
+	else if (time > (INT64_MAX - now) / unit)
+		reply_error(out, "ERR invalid expire time in '%s' command",
+			    unit == 1 ? "pexpire" : "expire");
 	else
-		reply_number(out, store_expire(&place, store_now() + time * unit));
+		reply_number(out, store_expire(&place, now + time * unit));
 }
 
 void command_expire(struct request *request)
@@ -246,8 +265,14 @@ void command_dbsize(struct request *request)
 		     (int64_t)atomic_load(&connection->tenant->nr_keys[connection->db]));
 }
 
+/* At once, whichever is asked for. */
 void command_flushdb(struct request *request)
 {
+	if (request->nr_arguments == 2 && !argument_is(&request->argument[1], "sync") &&
+	    !argument_is(&request->argument[1], "async")) {
+		reply_error(&request->connection->out, "ERR syntax error");
+		return;
+	}
 	store_flush(request->connection->tenant, request->connection->db);
 	request->connection->yields = true;
 	reply_status(&request->connection->out, "OK");

@@ -99,7 +99,7 @@ void reply_status(struct buffer *out, const char *text)
 /* A line of its own: what a client has sent may be in it. */
 void reply_error(struct buffer *out, const char *format, ...)
 {
-	char text[256], *c;
+	char text[512], *c;
 	va_list arguments;
 
 	va_start(arguments, format);

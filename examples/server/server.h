@@ -88,7 +88,7 @@ bool store_get(const struct place *place, struct buffer *out);
 bool store_has(const struct place *place);
 
 enum store_condition { STORE_ALWAYS, STORE_IF_ABSENT, STORE_IF_PRESENT };
-enum store_answer { STORE_DONE, STORE_CONDITION, STORE_FULL, STORE_NO_NUMBER };
+enum store_answer { STORE_DONE, STORE_CONDITION, STORE_FULL, STORE_NO_NUMBER, STORE_OVERFLOW };
 /* expiry: ms, 0: never, -1: as it was. */
 enum store_answer store_set(const struct place *place, struct bytes value, int64_t expiry,
 			    enum store_condition condition);

@@ -328,29 +328,32 @@ static bool number_of(struct bytes value, int64_t *ret_number)
 
 enum store_answer store_add(const struct place *place, int64_t step, int64_t *ret_value)
 {
-	struct entry *entry = make_entry(place, (struct bytes){ "", 0 }, NUMBER_ROOM), *old;
-	bool sound = true;
+	struct entry *entry = make_entry(place, (struct bytes){ "", 0 }, NUMBER_ROOM);
+	enum store_answer answer = STORE_DONE;
+	struct entry *old, *alive;
 	int64_t value = 0;
 
 	if (!entry)
 		return STORE_FULL;
 	lock(place->tenant);
 	old = find(place);
-	if (old && !is_over(old))
-		sound = number_of(value_of(old), &value);
-	sound = sound && !__builtin_add_overflow(value, step, &value);
-	if (sound) {
+	alive = old && !is_over(old) ? old : NULL;
+	if (alive && !number_of(value_of(alive), &value))
+		answer = STORE_NO_NUMBER;
+	else if (__builtin_add_overflow(value, step, &value))
+		answer = STORE_OVERFLOW;
+	if (answer == STORE_DONE) {
 		entry->value_length = (uint32_t)snprintf(entry->text + entry->key_length,
 							 NUMBER_ROOM, "%" PRId64, value);
-		if (old && !is_over(old))
-			atomic_store(&entry->expiry, atomic_load(&old->expiry));
+		if (alive)
+			atomic_store(&entry->expiry, atomic_load(&alive->expiry));
 		put_in(place, old, entry);
 	}
 	unlock(place->tenant);
-	if (!sound)
+	if (answer != STORE_DONE)
 		free_entry(entry);
 	*ret_value = value;
-	return sound ? STORE_DONE : STORE_NO_NUMBER;
+	return answer;
 }
 
 bool store_delete(const struct place *place)
