@@ -410,11 +410,13 @@ static void free_victims(struct entry *victims)
 /* When it returns, the memory is free and uncharged; but for what was deleted before. */
 void store_flush(struct tenant *tenant, unsigned int db)
 {
-	struct entry *entry, *newer, *victims = NULL;
+	struct entry *entry, *older, *victims = NULL;
 
 	lock(tenant);
-	for (entry = tenant->oldest.first; entry; entry = newer) {
-		newer = entry->newer;
+	/* No further than there are any: who flushes often has put them in just now. */
+	for (entry = tenant->oldest.last; entry && atomic_load(&tenant->nr_keys[db]);
+	     entry = older) {
+		older = entry->older;
 		if (entry->db == db)
 			take_to(&victims, entry);
 	}
@@ -424,13 +426,17 @@ void store_flush(struct tenant *tenant, unsigned int db)
 
 /* -- at the limit -- */
 
+#define PASSED_BY_MOST 64 /* for one victim, for all others wait meanwhile */
+
 /* The next victim: the oldest that was not read since it was last passed by. Those that were begin
- * anew; after one round of all, the oldest. */
+ * anew; after so many of them, the oldest. */
 static struct entry *choose_victim(struct tenant *tenant)
 {
-	struct entry *entry = tenant->oldest.first, *end = tenant->oldest.last;
+	struct entry *entry = tenant->oldest.first;
+	int passed;
 
-	while (entry && entry != end && atomic_exchange(&entry->used, false)) {
+	for (passed = 0; entry && passed < PASSED_BY_MOST && atomic_exchange(&entry->used, false);
+	     passed++) {
 		unlink_entry(entry);
 		link_newest(entry);
 		entry = tenant->oldest.first;
