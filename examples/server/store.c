@@ -205,12 +205,17 @@ static void unlink_entry(struct entry *entry)
 	*(entry->newer ? &entry->newer->older : &list->last) = entry->older;
 }
 
+static void forget(struct entry *entry)
+{
+	unlink_entry(entry);
+	atomic_fetch_sub(&entry->tenant->nr_keys[entry->db], 1);
+}
+
 /* Takes an entry out; its memory goes later. */
 static void take_out(struct entry *entry)
 {
 	(void)cds_lfht_del(table, &entry->node);
-	unlink_entry(entry);
-	atomic_fetch_sub(&entry->tenant->nr_keys[entry->db], 1);
+	forget(entry);
 }
 
 static void remove_entry(struct entry *entry)
@@ -219,13 +224,19 @@ static void remove_entry(struct entry *entry)
 	urcu_bp_call_rcu(&entry->rcu, free_after_grace);
 }
 
-/* In place of what was there under that key, if anything. */
-static void put_in(const struct place *place, struct entry *old, struct entry *entry)
+/* In place of what was there under that key, if anything: readers find one or the other. */
+static void put_in(const struct place *place, struct entry *entry)
 {
-	if (old)
-		remove_entry(old);
+	struct cds_lfht_node *node;
+	struct entry *old;
+
 	COMES_BEFORE();
-	cds_lfht_add(table, hash(place), &entry->node);
+	node = cds_lfht_add_replace(table, hash(place), matches, place, &entry->node);
+	if (node) {
+		old = entry_of_node(node);
+		forget(old);
+		urcu_bp_call_rcu(&old->rcu, free_after_grace);
+	}
 	link_newest(entry);
 	atomic_fetch_add(&entry->tenant->nr_keys[entry->db], 1);
 }
@@ -298,20 +309,19 @@ int64_t store_expiry(const struct place *place)
 enum store_answer store_set(const struct place *place, struct bytes value, int64_t expiry,
 			    enum store_condition condition)
 {
-	struct entry *entry = make_entry(place, value, value.length), *old, *alive;
+	struct entry *entry = make_entry(place, value, value.length), *alive;
 	bool applies;
 
 	if (!entry)
 		return STORE_FULL;
 	lock(place->tenant);
-	old = find(place);
-	alive = old && !is_over(old) ? old : NULL;
+	alive = find_alive(place);
 	applies = condition == STORE_ALWAYS || (condition == STORE_IF_PRESENT) == (alive != NULL);
 	if (applies) {
 		if (expiry < 0)
 			expiry = alive ? atomic_load(&alive->expiry) : 0;
 		atomic_store(&entry->expiry, expiry);
-		put_in(place, old, entry);
+		put_in(place, entry);
 	}
 	unlock(place->tenant);
 	if (!applies)
@@ -330,14 +340,13 @@ enum store_answer store_add(const struct place *place, int64_t step, int64_t *re
 {
 	struct entry *entry = make_entry(place, (struct bytes){ "", 0 }, NUMBER_ROOM);
 	enum store_answer answer = STORE_DONE;
-	struct entry *old, *alive;
+	struct entry *alive;
 	int64_t value = 0;
 
 	if (!entry)
 		return STORE_FULL;
 	lock(place->tenant);
-	old = find(place);
-	alive = old && !is_over(old) ? old : NULL;
+	alive = find_alive(place);
 	if (alive && !number_of(value_of(alive), &value))
 		answer = STORE_NO_NUMBER;
 	else if (__builtin_add_overflow(value, step, &value))
@@ -347,7 +356,7 @@ enum store_answer store_add(const struct place *place, int64_t step, int64_t *re
 							 NUMBER_ROOM, "%" PRId64, value);
 		if (alive)
 			atomic_store(&entry->expiry, atomic_load(&alive->expiry));
-		put_in(place, old, entry);
+		put_in(place, entry);
 	}
 	unlock(place->tenant);
 	if (answer != STORE_DONE)

@@ -5,6 +5,7 @@ requests in every form and in pieces. The expected answers are those that Redis 
 """
 import sys
 import tempfile
+import threading
 
 from cache_support import *
 
@@ -215,6 +216,23 @@ def many_requests_at_once(binary):
         assert client.answer() == b'21'
         client.raw(b'EXISTS ' + b'7 ' * 63 + b'\r\n')
         assert client.answer() == 63
+
+
+def a_key_that_is_set_anew_is_never_missing(binary):
+    many = 20000
+    with start(binary) as daemon, Client(daemon, 'alice') as writer, Client(daemon, 'alice') as reader:
+        assert writer('SET', 'a', 0) == 'OK'
+        setter = threading.Thread(target=writer.raw, args=(b''.join(request('SET', 'a', i) for i in range(many)),))
+        getter = threading.Thread(target=reader.raw, args=(request('GET', 'a') * many,))
+        sink = threading.Thread(target=lambda: [writer.answer() for _ in range(many)])
+        for thread in (setter, getter, sink):
+            thread.start()
+        found = [reader.answer() for _ in range(many)]
+        for thread in (setter, getter, sink):
+            thread.join()
+        assert None not in found, found.count(None)
+        numbers = [int(text) for text in found]
+        assert numbers == sorted(numbers)
 
 
 def nonsense_ends_the_connection(binary):
