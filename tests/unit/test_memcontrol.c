@@ -252,71 +252,6 @@ START_TEST(without_a_reclaim_bit_exactly_the_amount_is_taken)
 }
 END_TEST
 
-/* -- high -- */
-
-/* 3.16 and 3.17: the batch, not the amount, is the debt; above 64 pages it is paid at once. */
-START_TEST(charges_above_high_are_a_debt_of_the_task)
-{
-	if (!open_memcg(_i))
-		return;
-	mem_cgroup_set_high(top, 10, true);
-	ck_assert_int_eq(charge_pages(1), 0);
-	ck_assert_uint_eq(current->memcg_nr_pages_over_high, 64);
-	ck_assert_uint_eq(rest.reclaims, 0);
-	/* a hit looks at nothing */
-	ck_assert_int_eq(charge_pages(1), 0);
-	ck_assert_uint_eq(current->memcg_nr_pages_over_high, 64);
-	/* going back to user mode: reclaim helps, so nobody sleeps */
-	rest.from = memcg;
-	rest.pages = 2;
-	mem_cgroup_set_high(top, 63, true);
-	mem_cgroup_handle_over_high(GFP_KERNEL);
-	ck_assert_uint_eq(current->memcg_nr_pages_over_high, 0);
-	ck_assert_uint_gt(rest.reclaims, 0);
-	ck_assert_ptr_eq(rest.last_over, top);
-	ck_assert_uint_gt(told(top, MEMCG_HIGH), 0);
-	ck_assert_uint_eq(told(memcg, MEMCG_HIGH), 0);
-}
-END_TEST
-
-/* 3.16 and 1.10, 4: "Non-task: at the first level over memory.high schedule that level's high work
- * and stop"; nobody is indebted. */
-START_TEST(what_interrupts_charge_above_high_is_left_to_work)
-{
-	if (!open_memcg(_i))
-		return;
-	mem_cgroup_set_high(top, 10, true);
-	irq_enter();
-	ck_assert_int_eq(try_charge_memcg(memcg, GFP_ATOMIC, 100), 0);
-	irq_exit();
-	flush_scheduled_work();
-	ck_assert_uint_eq(current->memcg_nr_pages_over_high, 0);
-	ck_assert_uint_eq(rest.reclaims, 1);
-	ck_assert_uint_eq(rest.last_nr_pages, 64);
-	ck_assert_ptr_eq(rest.last_over, top);
-	ck_assert_uint_eq(told(top, MEMCG_HIGH), 1);
-	pcpc_uncharge(memcg->owner, bytes_of(100));
-}
-END_TEST
-
-/* "For high = 100 MB: 101 MB -> 6 ms, 105 -> 159 ms, 110 -> 639 ms, >= 118 -> capped 2000 ms". */
-START_TEST(the_delay_grows_with_the_square_of_the_overage)
-{
-	static const struct {
-		unsigned long percent, ms;
-	} rows[] = {
-		{ 1, 6 }, { 5, 159 }, { 10, 639 }, { 18, 2000 }, { 100, 2000 }, { 5000, 2000 }
-	};
-	unsigned int i;
-
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		ck_assert_uint_eq(pcpc_memcg_high_delay(64, (rows[i].percent << 20) / 100),
-				  rows[i].ms);
-	ck_assert_uint_eq(pcpc_memcg_high_delay(32, (5ul << 20) / 100), 79);
-	ck_assert_uint_eq(pcpc_memcg_high_delay(64, 0), 0);
-}
-END_TEST
-
 /* -- limits -- */
 
 /* "publish by plain exchange first (never fails for being below usage), then ... drain once;
@@ -342,20 +277,6 @@ START_TEST(a_max_below_usage_is_in_force_and_shrinks_what_it_can)
 }
 END_TEST
 
-/* "memory.high write: same with no OOM". */
-START_TEST(a_high_below_usage_reclaims_and_kills_nobody)
-{
-	if (!open_memcg(_i))
-		return;
-	ck_assert_int_eq(charge_pages(100), 0);
-	mem_cgroup_set_high(memcg, 40, false);
-	ck_assert_uint_eq(rest.reclaims, 16);
-	ck_assert_uint_eq(rest.kills, 0);
-	ck_assert_uint_eq(rest.last_nr_pages, 60);
-	refill_stock(memcg, 100);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("memcontrol");
@@ -376,10 +297,6 @@ int main(void)
 	by_each_engine(tests, what_is_stocked_below_a_limit_is_drained_for_a_charge);
 	by_each_engine(tests, tasks_that_free_memory_go_over_and_those_in_oom_do_not_wait);
 	by_each_engine(tests, without_a_reclaim_bit_exactly_the_amount_is_taken);
-	by_each_engine(tests, charges_above_high_are_a_debt_of_the_task);
-	by_each_engine(tests, what_interrupts_charge_above_high_is_left_to_work);
-	tcase_add_test(tests, the_delay_grows_with_the_square_of_the_overage);
 	by_each_engine(tests, a_max_below_usage_is_in_force_and_shrinks_what_it_can);
-	by_each_engine(tests, a_high_below_usage_reclaims_and_kills_nobody);
 	return unit_run(suite);
 }
