@@ -82,6 +82,13 @@ static bool read_format(const char *text, enum pcpc_format *ret_format)
 	return false;
 }
 
+/* What a fault raises comes again when its handler returns, for ever; abort() likewise. */
+static bool is_fault(uint64_t number)
+{
+	return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL ||
+	       number == SIGTRAP || number == SIGSYS || number == SIGABRT;
+}
+
 static bool read_signal(const char *text, int *ret_signal)
 {
 	static const struct {
@@ -97,7 +104,8 @@ static bool read_signal(const char *text, int *ret_signal)
 			return true;
 		}
 	}
-	if (!read_number(&text, &number) || *text || !number || number > (uint64_t)SIGRTMAX)
+	if (!read_number(&text, &number) || *text || !number || number > (uint64_t)SIGRTMAX ||
+	    is_fault(number))
 		return false;
 	*ret_signal = (int)number;
 	return true;
@@ -132,5 +140,6 @@ void malloc_read_settings(void)
 	if ((text = setting("PCPC_MALLOC_FORMAT")) && !read_format(text, &malloc_settings.format))
 		malloc_complain("PCPC_MALLOC_FORMAT", "not text, json or prometheus; text");
 	if ((text = setting("PCPC_MALLOC_SIGNAL")) && !read_signal(text, &malloc_settings.signal))
-		malloc_complain("PCPC_MALLOC_SIGNAL", "not USR1, USR2, HUP or a number; left out");
+		malloc_complain("PCPC_MALLOC_SIGNAL",
+				"not USR1, USR2, HUP or a number, or a fault; left out");
 }

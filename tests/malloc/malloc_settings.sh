@@ -79,7 +79,7 @@ complains PCPC_MALLOC_SIGNAL
 
 # Malformed: told, and left out.
 for wrong in MAX= MAX=0 MAX=x MAX=-1 MAX=1.5G MAX=12KB MAX=12Q MAX=99999999999999999999 MAX=9999999999T \
-	HIGH=G HIGH=0 FORMAT=xml SIGNAL=KILL SIGNAL=9 SIGNAL=0 SIGNAL=1000 SIGNAL=USR3; do
+	HIGH=G HIGH=0 FORMAT=xml SIGNAL=KILL SIGNAL=9 SIGNAL=0 SIGNAL=1000 SIGNAL=USR3 SIGNAL=11 SIGNAL=6; do
 	run 0 "PCPC_MALLOC_$wrong" "$keep" 5000000
 	[ "$(cat "$directory/out")" = kept ] || fail "output"
 	if [ "$wrong" = MAX= ]; then quiet; else complains "PCPC_MALLOC_${wrong%%=*}"; fi
