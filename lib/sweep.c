@@ -94,22 +94,20 @@ static void free_owner(struct pcpc_owner *owner, struct pcpc_long_name **names)
  * hand then may have queued it for an event, with a reference: such a one stays. One that became
  * idle since stays too, for the next turn.
  */
-static void free_idle(struct pcpc_domain *domain)
+static void free_idle(struct pcpc_domain *domain, struct pcpc_long_name **names)
 {
 	uint32_t id, *link = &domain->sweeping;
-	struct pcpc_long_name *names = NULL;
 
 	pthread_mutex_lock(&domain->tree_mutex);
 	while ((id = *link)) {
 		if (domain->books[id].was_idle && idle(&domain->books[id])) {
 			*link = domain->books[id].next_offline;
-			free_owner(owner_of(domain, id), &names);
+			free_owner(owner_of(domain, id), names);
 		} else {
 			link = &domain->books[id].next_offline;
 		}
 	}
 	pthread_mutex_unlock(&domain->tree_mutex);
-	pcpc_free_names(names);
 }
 
 /* Takes all that are offline in hand. False: there are none. */
@@ -154,9 +152,12 @@ void pcpc_sweep_later(struct pcpc_domain *domain)
 	atomic_store_explicit(&domain->sweep_at, left + SWEEP_EVERY, memory_order_relaxed);
 }
 
-/* Not inside a read-side section. */
+/* Not inside a read-side section. Names are freed in the end, with nothing locked: free() may be
+ * one that charges, and polls. */
 void pcpc_sweep(struct pcpc_domain *domain)
 {
+	struct pcpc_long_name *names = NULL;
+
 	pthread_mutex_lock(&domain->sweep_mutex);
 	atomic_store(&domain->sweep_wanted, false);
 	if (begin(domain)) {
@@ -166,7 +167,7 @@ void pcpc_sweep(struct pcpc_domain *domain)
 		if (drain_offline(domain) == 0) {
 			while (note_idle(domain)) {
 				PCPC_GRACE(IN_HAND);
-				free_idle(domain);
+				free_idle(domain, &names);
 			}
 		} else {
 			atomic_store(&domain->sweep_wanted, true);
@@ -175,6 +176,7 @@ void pcpc_sweep(struct pcpc_domain *domain)
 	}
 	pcpc_sweep_later(domain);
 	pthread_mutex_unlock(&domain->sweep_mutex);
+	pcpc_free_names(names);
 }
 
 void pcpc_sweep_if_due(struct pcpc_domain *domain)

@@ -3,7 +3,8 @@
  * test_owner_sweep.c - sweeps beside late uncharges, references, evictions and creations: nothing
  * is freed that somebody still works with. Staged where it can be, else many rounds.
  *
- * Linked with --wrap=pcpc_raise, so that a call can be held up where an event arises.
+ * Linked with --wrap=pcpc_raise, so that a call can be held up where an event arises, and with
+ * --wrap=free, which stands for an allocator that uses the library.
  */
 #define _GNU_SOURCE
 #include "owner_support.h"
@@ -22,6 +23,21 @@ void __wrap_pcpc_raise(struct pcpc_owner *owner, enum pcpc_event event)
 			;
 	}
 	__real_pcpc_raise(owner, event);
+}
+
+void __real_free(void *block);
+void __wrap_free(void *block);
+
+static unsigned int polls_left; /* in calls of free() */
+
+void __wrap_free(void *block)
+{
+	if (block && polls_left) {
+		polls_left--;
+		atomic_store(&domain->sweep_wanted, true);
+		pcpc_domain_poll(domain);
+	}
+	__real_free(block);
 }
 
 static void ignore(struct pcpc_owner *owner, enum pcpc_event event, void *context)
@@ -272,6 +288,29 @@ START_TEST(asks_16_trees_change_while_they_are_walked_and_swept)
 }
 END_TEST
 
+/* A sweep frees names. Where free() charges and does what is due, it may sweep: so no lock is held.
+ */
+START_TEST(a_free_inside_a_sweep_may_sweep)
+{
+	const struct pcpc_owner_config config = {
+		.size = sizeof(config), .name = "a name that is too long to stand in the books"
+	};
+	struct pcpc_owner *owner;
+	int i;
+
+	if (!open_domain(_i, 64, 0))
+		return;
+	for (i = 0; i < 3; i++) {
+		ck_assert_int_eq(pcpc_owner_create(root, &config, &owner), 0);
+		ck_assert_int_eq(pcpc_owner_destroy(owner), 0);
+	}
+	polls_left = 2;
+	pcpc_domain_poll(domain);
+	ck_assert_uint_eq(polls_left, 0);
+	ck_assert_uint_eq(domain->nr_owners, 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("owner sweep");
@@ -280,6 +319,7 @@ int main(void)
 	tcase_add_checked_fixture(tests, NULL, close_domain);
 	by_each_engine(tests, an_owner_that_is_about_to_be_told_of_is_not_freed);
 	by_each_engine(tests, asks_9_destroy_and_sweep_beside_chargers);
+	by_each_engine(tests, a_free_inside_a_sweep_may_sweep);
 	by_each_engine(tests, asks_16_trees_change_while_they_are_walked_and_swept);
 	return unit_run(suite);
 }
