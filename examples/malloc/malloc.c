@@ -34,7 +34,10 @@
  * above 16 costs that many bytes of address space; 448 MiB of address space are reserved; a block
  * that begins with a page costs a system call when it is freed. fork and posix_spawn are as ever;
  * the child of a vfork must not allocate (it never may). A child of fork has its parent's charges,
- * and its own from then on.
+ * and its own from then on. At a limit a call may wait for a grace period of liburcu-bp, though not
+ * inside a read-side section: a program that uses liburcu-bp itself, and has threads that wait for
+ * a lock inside one, must not allocate while it holds that lock, as it must not wait for a grace
+ * period then.
  */
 #define _GNU_SOURCE
 #include "malloc_private.h"
