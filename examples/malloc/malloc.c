@@ -200,9 +200,13 @@ static void *resize(void *pointer, size_t size)
 		return move(pointer, block.usable, size);
 	if (!cost || !charge_change(&block, cost, &change))
 		return no_memory();
+	/* Nothing of ours is left behind where it moves. */
+	block_header(pointer)->tag = 0;
 	base = NEXT(realloc)(block.base, cost);
-	if (!base)
+	if (!base) {
+		block_header(pointer)->tag = block_tag(pointer);
 		return undo(change.owner, change.taken);
+	}
 	malloc_uncharge(block.owner, change.old);
 	return block_make(base, cost, change.owner, BLOCK_GRAIN);
 }
