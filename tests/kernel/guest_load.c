@@ -42,6 +42,7 @@ static DEFINE_PER_CPU(struct contexts, contexts);
 static struct worker workers[WORKERS];
 static struct task_struct *drainer, *hotplugger;
 static int timers_state;
+static bool loaded; /* while nothing is, no operation is disturbed: interrupts would charge */
 
 /* The worker whose operation the running interrupt has interrupted. */
 static struct worker *interrupted(void)
@@ -160,7 +161,7 @@ void guest_disturb(unsigned int every)
 	unsigned int turn = this_cpu_inc_return(contexts.turn), from = raw_smp_processor_id();
 	struct worker *worker;
 
-	if (irqs_disabled())
+	if (irqs_disabled() || !READ_ONCE(loaded))
 		return;
 	if (turn % every == 0)
 		interrupt_here();
@@ -292,6 +293,7 @@ int guest_load_start(void)
 	hotplugger = thread(hotplug, NULL, "hotplug");
 	if (timers_state < 0 || !drainer || !hotplugger)
 		return -ENOMEM;
+	WRITE_ONCE(loaded, true);
 	for (i = 0; i < WORKERS; i++) {
 		WRITE_ONCE(workers[i].task, thread(work, &workers[i], "work"));
 		if (!workers[i].task)
@@ -321,6 +323,7 @@ void guest_load_stop(void)
 	if (timers_state > 0)
 		cpuhp_remove_state(timers_state);
 	timers_state = 0;
+	WRITE_ONCE(loaded, false);
 	for_each_possible_cpu(cpu)
 		irq_work_sync(&per_cpu_ptr(&contexts, cpu)->interrupt);
 	for_each_possible_cpu(cpu)
