@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "server.h"
 
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,12 +35,20 @@ bool argument_number(const struct bytes *argument, int64_t *ret_number)
 	return true;
 }
 
-static void to_text(const struct bytes *argument, char *text, size_t size)
+/* False: it is too long, or no text. */
+static bool to_text(const struct bytes *argument, char *text, size_t size)
 {
-	size_t length = argument->length < size ? argument->length : size - 1;
+	if (argument->length >= size || memchr(argument->at, '\0', argument->length))
+		return false;
+	memcpy(text, argument->at, argument->length);
+	text[argument->length] = '\0';
+	return true;
+}
 
-	memcpy(text, argument->at, length);
-	text[length] = '\0';
+/* How much of it a client is told, at most room. */
+static int told(const struct bytes *argument, size_t room)
+{
+	return (int)(argument->length < room ? argument->length : room);
 }
 
 /* -- connections -- */
@@ -57,39 +66,92 @@ static void command_echo(struct request *request)
 	reply_bulk(&request->connection->out, request->argument[1]);
 }
 
-static void enter(struct request *request, struct tenant *tenant)
+/* name: NULL where only a password is given. False: it was told why not. */
+static bool authenticate(struct connection *connection, const struct bytes *name,
+			 const struct bytes *password)
 {
-	struct buffer *out = &request->connection->out;
+	char name_text[64] = "", text[80];
+	struct tenant *tenant = NULL;
 
-	if (!tenant)
-		reply_error(out, "WRONGPASS invalid username-password pair or user is disabled.");
-	else if (!connection_enter_tenant(request->connection, tenant))
-		reply_error(out, "ERR max number of clients of this tenant reached, or their "
-				 "buffers are full");
-	else
-		reply_status(out, "OK");
+	if ((!name || to_text(name, name_text, sizeof(name_text))) &&
+	    to_text(password, text, sizeof(text)))
+		tenant = tenant_by_password(name ? name_text : NULL, text);
+	if (tenant && connection_enter_tenant(connection, tenant))
+		return true;
+	reply_error(&connection->out, "%s",
+		    tenant ? "ERR max number of clients of this tenant reached, or their buffers "
+			     "are full"
+			   : "WRONGPASS invalid username-password pair or user is disabled.");
+	return false;
 }
 
 static void command_auth(struct request *request)
 {
-	char name[64], password[80];
+	const struct bytes *argument = request->argument;
+	bool named = request->nr_arguments == 3;
 
-	if (request->nr_arguments == 2) {
-		to_text(&request->argument[1], password, sizeof(password));
-		enter(request, tenant_by_password(NULL, password));
-		return;
+	if (authenticate(request->connection, named ? &argument[1] : NULL,
+			 &argument[named ? 2 : 1]))
+		reply_status(&request->connection->out, "OK");
+}
+
+/* What can be written in a list of clients. False: it was told why not. */
+static bool set_name(struct connection *connection, const struct bytes *name)
+{
+	size_t i;
+
+	for (i = 0; i < name->length && name->at[i] > ' ' && name->at[i] <= '~'; i++)
+		;
+	if (i < name->length || !to_text(name, connection->name, sizeof(connection->name))) {
+		reply_error(&connection->out, "ERR Client names cannot contain spaces, newlines or "
+					      "special characters.");
+		return false;
 	}
-	to_text(&request->argument[1], name, sizeof(name));
-	to_text(&request->argument[2], password, sizeof(password));
-	enter(request, tenant_by_password(name, password));
+	return true;
+}
+
+/* HELLO 2 AUTH name password SETNAME name: who it is, and what it is called. False: it was
+ * answered.
+ */
+static bool hello_options(struct request *request)
+{
+	struct connection *connection = request->connection;
+	const struct bytes *word = request->argument + 2, *end;
+
+	for (end = request->argument + request->nr_arguments; word < end;) {
+		if (argument_is(word, "auth") && end - word >= 3) {
+			if (!authenticate(connection, &word[1], &word[2]))
+				return false;
+			word += 3;
+		} else if (argument_is(word, "setname") && end - word >= 2) {
+			if (!set_name(connection, &word[1]))
+				return false;
+			word += 2;
+		} else {
+			reply_error(&connection->out, "ERR Syntax error in HELLO option '%.*s'",
+				    told(word, 64), word->at);
+			return false;
+		}
+	}
+	return true;
 }
 
 static void command_hello(struct request *request)
 {
-	struct buffer *out = &request->connection->out;
+	struct connection *connection = request->connection;
+	struct buffer *out = &connection->out;
 
 	if (request->nr_arguments > 1 && !argument_is(&request->argument[1], "2")) {
 		reply_error(out, "NOPROTO unsupported protocol version");
+		return;
+	}
+	if (request->nr_arguments > 2 && !hello_options(request))
+		return;
+	if (!connection->authorized) {
+		reply_error(out, "NOAUTH HELLO must be called with the client already "
+				 "authenticated, otherwise the HELLO <proto> AUTH <user> <pass> "
+				 "option can be used to authenticate the client and select the "
+				 "RESP protocol version at the same time");
 		return;
 	}
 	reply_array(out, 6);
@@ -98,7 +160,7 @@ static void command_hello(struct request *request)
 	reply_text(out, "proto");
 	reply_number(out, 2);
 	reply_text(out, "id");
-	reply_number(out, (int64_t)request->connection->id);
+	reply_number(out, (int64_t)connection->id);
 }
 
 static void command_select(struct request *request)
@@ -135,8 +197,8 @@ static void command_client(struct request *request)
 		else
 			reply_null(&connection->out);
 	} else if (argument_is(word, "setname") && request->nr_arguments == 3) {
-		to_text(&request->argument[2], connection->name, sizeof(connection->name));
-		reply_status(&connection->out, "OK");
+		if (set_name(connection, &request->argument[2]))
+			reply_status(&connection->out, "OK");
 	} else if (argument_is(word, "setinfo") && request->nr_arguments == 4) {
 		reply_status(&connection->out, "OK");
 	} else {
@@ -192,33 +254,44 @@ static void command_info(struct request *request)
 	free(text);
 }
 
-/* Some names that clients ask for. */
+static const char *const config_names[] = { "maxmemory", "databases", "save", "appendonly" };
+
+#define NR_CONFIG (sizeof(config_names) / sizeof(config_names[0]))
+
+static void reply_config(struct buffer *out, const struct tenant *tenant, unsigned int which)
+{
+	char number[24] = "";
+
+	if (which == 0)
+		snprintf(number, sizeof(number), "%" PRIu64, tenant->max);
+	else if (which == 1)
+		snprintf(number, sizeof(number), "%d", NR_DBS);
+	else if (which == 3)
+		strcpy(number, "no");
+	reply_text(out, config_names[which]);
+	reply_text(out, number);
+}
+
+/* What clients ask for; the name may have * and the like in it. */
 static void command_config(struct request *request)
 {
 	struct connection *connection = request->connection;
 	struct buffer *out = &connection->out;
-	char number[24];
+	unsigned int i, nr = 0;
+	char pattern[64];
 
-	if (!argument_is(&request->argument[1], "get") || request->nr_arguments != 3) {
+	if (!argument_is(&request->argument[1], "get") || request->nr_arguments != 3 ||
+	    !to_text(&request->argument[2], pattern, sizeof(pattern))) {
 		reply_error(out,
 			    "ERR unknown subcommand or wrong number of arguments for 'config'");
 		return;
 	}
-	if (argument_is(&request->argument[2], "maxmemory")) {
-		snprintf(number, sizeof(number), "%" PRIu64, connection->tenant->max);
-	} else if (argument_is(&request->argument[2], "databases")) {
-		snprintf(number, sizeof(number), "%d", NR_DBS);
-	} else if (argument_is(&request->argument[2], "save")) {
-		number[0] = '\0';
-	} else if (argument_is(&request->argument[2], "appendonly")) {
-		strcpy(number, "no");
-	} else {
-		reply_array(out, 0);
-		return;
-	}
-	reply_array(out, 2);
-	reply_bulk(out, request->argument[2]);
-	reply_text(out, number);
+	for (i = 0; i < NR_CONFIG; i++)
+		nr += !fnmatch(pattern, config_names[i], FNM_CASEFOLD);
+	reply_array(out, 2 * nr);
+	for (i = 0; i < NR_CONFIG; i++)
+		if (!fnmatch(pattern, config_names[i], FNM_CASEFOLD))
+			reply_config(out, connection->tenant, i);
 }
 
 static command_fn command_command;
@@ -281,28 +354,28 @@ static void command_command(struct request *request)
 		reply_text(out, commands[i].name);
 }
 
-#define TOLD                                                                                \
-	128 /* bytes of a wrong command's name and of its arguments that the client is told \
-	     */
+/* Bytes of a wrong command's name, and of its arguments, that the client is told. */
+#define TOLD 128
 
 /* As Redis says it, to the blank at the end. */
 static void unknown(struct request *request)
 {
-	char name[TOLD + 1], text[2 * TOLD] = "";
+	const struct bytes *word = request->argument;
+	char text[2 * TOLD] = "";
 	size_t i, length = 0;
-	int room;
 
-	to_text(&request->argument[0], name, sizeof(name));
-	for (i = 1; i < request->nr_arguments && length < TOLD; i++) {
-		char word[TOLD + 1];
-
-		room = (int)(TOLD - length);
-		to_text(&request->argument[i], word, sizeof(word));
-		length += (size_t)snprintf(text + length, sizeof(text) - length, "'%.*s' ", room,
-					   word);
-	}
+	for (i = 1; i < request->nr_arguments && length < TOLD; i++)
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "'%.*s' ",
+					   told(&word[i], TOLD - length), word[i].at);
 	reply_error(&request->connection->out,
-		    "ERR unknown command '%s', with args beginning with: %s", name, text);
+		    "ERR unknown command '%.*s', with args beginning with: %s", told(word, TOLD),
+		    word->at, text);
+}
+
+/* A page in a browser can send requests of HTTP here, with commands of its choice in them. */
+static bool is_http(const struct bytes *name)
+{
+	return argument_is(name, "post") || argument_is(name, "host:");
 }
 
 void command_run(struct request *request)
@@ -314,6 +387,10 @@ void command_run(struct request *request)
 	while (command < commands + NR_COMMANDS && !argument_is(name, command->name))
 		command++;
 	atomic_fetch_add_explicit(&connection->tenant->commands, 1, memory_order_relaxed);
+	if (is_http(name)) {
+		connection->closing = true;
+		return;
+	}
 	if (command == commands + NR_COMMANDS)
 		unknown(request);
 	else if (request->nr_arguments < command->least || request->nr_arguments > command->most)

@@ -61,11 +61,11 @@ static bool read_option(struct request *request, size_t *i, struct set_options *
 {
 	const struct bytes *word = &request->argument[*i];
 
-	if (argument_is(word, "nx") && options->condition == STORE_ALWAYS) {
+	if (argument_is(word, "nx") && options->condition != STORE_IF_PRESENT) {
 		options->condition = STORE_IF_ABSENT;
 		return true;
 	}
-	if (argument_is(word, "xx") && options->condition == STORE_ALWAYS) {
+	if (argument_is(word, "xx") && options->condition != STORE_IF_ABSENT) {
 		options->condition = STORE_IF_PRESENT;
 		return true;
 	}

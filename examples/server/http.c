@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * http.c - metrics and the status page, over HTTP on loopback: one request at a time, by one
- * thread, which waits for no client longer than a second.
+ * http.c - metrics and the status page, over HTTP on loopback, by one thread: it answers one
+ * request at a time, and a client has a second to ask and another to read.
  */
 #define _GNU_SOURCE
 #include "server.h"
@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -140,10 +141,24 @@ static void send_all(int fd, const char *text, size_t length)
 	}
 }
 
-static void respond(int fd, const char *path)
+static void send_answer(int fd, const char *status, const char *type, const char *body,
+			size_t length, bool with_body)
+{
+	char head[256];
+
+	snprintf(head, sizeof(head),
+		 "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+		 "Cache-Control: no-store\r\nConnection: close\r\n\r\n",
+		 status, type, length);
+	send_all(fd, head, strlen(head));
+	if (with_body)
+		send_all(fd, body, length);
+}
+
+static void respond(int fd, const char *path, bool with_body)
 {
 	const char *type = "text/plain";
-	char *body = NULL, head[256];
+	char *body = NULL;
 	size_t length = 0;
 	FILE *file = open_memstream(&body, &length);
 	bool found;
@@ -152,46 +167,134 @@ static void respond(int fd, const char *path)
 		return;
 	found = answer(path, file, &type);
 	fclose(file);
-	snprintf(head, sizeof(head),
-		 "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
-		 "Cache-Control: no-store\r\nConnection: close\r\n\r\n",
-		 found ? "200 OK" : "404 Not Found", type, length);
-	send_all(fd, head, strlen(head));
-	send_all(fd, body, length);
+	send_answer(fd, found ? "200 OK" : "404 Not Found", type, body, length, with_body);
 	free(body);
 }
 
-/* The first line is all that counts; the rest is read until the blank one. */
-static void serve(int fd)
+/* Who asks for another host was led here by somebody else's name for this one. */
+static bool is_for_us(const char *text)
 {
-	const struct timeval second = { 1, 0 };
-	int64_t deadline = store_now() + PATIENCE_MS;
-	char text[4096], path[256];
-	size_t length = 0;
-	ssize_t got;
+	static const char *const names[] = { "127.0.0.1", "localhost", "[::1]" };
+	const char *host = strcasestr(text, "\nHost:");
+	size_t i, length;
 
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second));
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof(second));
-	text[0] = '\0';
-	while (length < sizeof(text) - 1 && !strstr(text, "\r\n\r\n") && store_now() < deadline &&
-	       (got = recv(fd, text + length, sizeof(text) - 1 - length, 0)) > 0) {
-		length += (size_t)got;
-		text[length] = '\0';
+	if (!host)
+		return true;
+	host += strlen("\nHost:");
+	host += strspn(host, " \t");
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		length = strlen(names[i]);
+		if (!strncasecmp(host, names[i], length) && strchr(":\r\n", host[length]))
+			return true;
 	}
-	if (sscanf(text, "GET %255s HTTP/1.", path) == 1)
-		respond(fd, path);
-	close(fd);
+	return false;
 }
 
+/* -- clients -- */
+
+#define MAX_CLIENTS 32 /* at a time; the oldest gives way */
+
+static struct client {
+	int64_t deadline; /* 0: nobody */
+	int fd;
+	size_t length;
+	char text[4096]; /* what it has said */
+} clients[MAX_CLIENTS];
+
+static void end_client(struct client *client)
+{
+	close(client->fd);
+	client->deadline = 0;
+}
+
+static void serve(struct client *client)
+{
+	const char *text = client->text;
+	char method[8], path[256];
+
+	if (sscanf(text, "%7s %255s HTTP/1.", method, path) != 2 || !strstr(text, " HTTP/1."))
+		send_answer(client->fd, "400 Bad Request", "text/plain", "", 0, false);
+	else if (!is_for_us(text))
+		send_answer(client->fd, "403 Forbidden", "text/plain", "", 0, false);
+	else if (strcmp(method, "GET") && strcmp(method, "HEAD"))
+		send_answer(client->fd, "405 Method Not Allowed", "text/plain", "", 0, false);
+	else
+		respond(client->fd, path, *method == 'G');
+	end_client(client);
+}
+
+/* All that it has to say is there, or no more will come: it is served, or it ends. */
+static void hear(struct client *client)
+{
+	size_t room = sizeof(client->text) - 1 - client->length;
+	ssize_t got = recv(client->fd, client->text + client->length, room, MSG_DONTWAIT);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (got > 0)
+		client->length += (size_t)got;
+	client->text[client->length] = '\0';
+	if (strstr(client->text, "\r\n\r\n"))
+		serve(client);
+	else if (got <= 0 || (size_t)got == room)
+		end_client(client);
+}
+
+static struct client *free_place(void)
+{
+	struct client *client, *oldest = clients;
+
+	for (client = clients; client < clients + MAX_CLIENTS; client++)
+		if (client->deadline < oldest->deadline)
+			oldest = client;
+	if (oldest->deadline)
+		end_client(oldest);
+	return oldest;
+}
+
+/* False: http_stop() has shut the listener down. */
+static bool take_client(void)
+{
+	const struct timeval patience = { PATIENCE_MS / 1000, 0 };
+	struct client *client;
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return errno != EINVAL;
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	client = free_place();
+	client->fd = fd;
+	client->length = 0;
+	client->deadline = store_now() + PATIENCE_MS;
+	return true;
+}
+
+/* Nobody waits for another who is slow to ask. */
 static void *run(void *argument)
 {
-	int fd;
+	struct pollfd ready[MAX_CLIENTS + 1];
+	bool listening = true;
+	unsigned int i;
 
 	(void)argument;
-	/* Until http_stop() has shut it down; whoever went before it was accepted is no reason. */
-	while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0 || errno != EINVAL)
-		if (fd >= 0)
-			serve(fd);
+	while (listening) {
+		for (i = 0; i < MAX_CLIENTS; i++)
+			ready[i] = (struct pollfd){ clients[i].deadline ? clients[i].fd : -1,
+						    POLLIN, 0 };
+		ready[MAX_CLIENTS] = (struct pollfd){ listener, POLLIN, 0 };
+		if (poll(ready, MAX_CLIENTS + 1, PATIENCE_MS) < 0)
+			continue;
+		for (i = 0; i < MAX_CLIENTS; i++)
+			if (ready[i].revents)
+				hear(&clients[i]);
+			else if (clients[i].deadline && store_now() > clients[i].deadline)
+				end_client(&clients[i]);
+		if (ready[MAX_CLIENTS].revents)
+			listening = take_client();
+	}
+	for (i = 0; i < MAX_CLIENTS; i++)
+		if (clients[i].deadline)
+			end_client(&clients[i]);
 	return NULL;
 }
 
@@ -202,7 +305,7 @@ bool http_start(void)
 				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int on = 1;
 
-	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	return listener >= 0 &&
 	       setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
 	       bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0 &&
@@ -211,7 +314,7 @@ bool http_start(void)
 
 void http_stop(void)
 {
-	/* Ends the accept. */
+	/* Ends the thread. */
 	(void)shutdown(listener, SHUT_RDWR);
 	pthread_join(thread, NULL);
 	close(listener);

@@ -10,6 +10,9 @@
 #include <string.h>
 
 #define FIRST_SIZE 1024
+#define LARGE                                                                                    \
+	(1u << 20) /* from here on a buffer grows by that much, or it might take twice its limit \
+		    */
 
 bool buffer_reserve(struct buffer *buffer, size_t more)
 {
@@ -18,8 +21,9 @@ bool buffer_reserve(struct buffer *buffer, size_t more)
 
 	if (buffer->failed)
 		return false;
+	/* (It may have shrunk to any size.) */
 	while (size - buffer->length < more)
-		size *= 2;
+		size += size < LARGE ? size : LARGE;
 	if (size == buffer->size)
 		return true;
 	if (!accounts->charge(buffer->account, size - buffer->size)) {
@@ -45,6 +49,19 @@ void buffer_add(struct buffer *buffer, const void *bytes, size_t length)
 	buffer->length += length;
 }
 
+/* To twice of what is in it. */
+static void shrink(struct buffer *buffer)
+{
+	size_t size = 2 * buffer->length;
+	char *at = realloc(buffer->at, size);
+
+	if (!at)
+		return;
+	accounts->uncharge(buffer->account, buffer->size - size);
+	buffer->at = at;
+	buffer->size = size;
+}
+
 size_t buffer_left(const struct buffer *buffer)
 {
 	return buffer->length - buffer->done;
@@ -63,6 +80,8 @@ void buffer_take(struct buffer *buffer, size_t length)
 	buffer->done = 0;
 	if (!buffer->length)
 		buffer_free(buffer);
+	else if (buffer->size > LARGE && buffer->length < buffer->size / 4)
+		shrink(buffer);
 }
 
 void buffer_free(struct buffer *buffer)

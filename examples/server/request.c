@@ -149,7 +149,7 @@ static void give_room(struct request *request)
 /* All of it is there, and has been found sound. */
 static bool gather_array(struct reader *reader, struct request *request)
 {
-	int64_t nr;
+	int64_t nr = 0;
 	size_t i;
 
 	(void)read_length(reader, '*', MAX_ARGUMENTS, &nr);
@@ -169,8 +169,8 @@ static bool is_blank(char c)
 /* Words with blanks between them. */
 static bool gather_line(struct reader *reader, struct request *request)
 {
+	struct bytes line = { NULL, 0 };
 	const char *at, *end, *word;
-	struct bytes line;
 
 	(void)read_line(reader, &line);
 	request->argument = request->few;

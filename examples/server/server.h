@@ -40,7 +40,9 @@ struct tenant {
 
 	pthread_mutex_t mutex; /* all changes of keys; innermost */
 	struct entry_list oldest;
-	struct entry *looked_at; /* by store_expire_some(), next */
+	struct entry *looked_at; /* by store_tidy(), next */
+	struct entry *garbage;	 /* taken out, and not yet freed */
+	unsigned int nr_garbage;
 	_Atomic uint64_t nr_keys[NR_DBS];
 	_Atomic uint64_t evicted, expired, refused, slowed, commands, nr_connections;
 };
@@ -98,7 +100,8 @@ bool store_expire(const struct place *place, int64_t expiry); /* false: there is
 int64_t store_expiry(const struct place *place);	      /* ms; -1: never, -2: none */
 void store_flush(struct tenant *tenant, unsigned int db);
 uint64_t store_reclaim(uint64_t wanted, void *tenant);
-void store_expire_some(struct tenant *tenant);
+bool store_tidy(struct tenant *tenant); /* some of what is over goes, and garbage; any? */
+void store_tidy_all(void);
 
 /* -- what is said to a client (reply.c) -- */
 
@@ -144,7 +147,7 @@ struct connection {
 	struct tenant *tenant;
 	unsigned int db;
 	uint64_t id;
-	char name[32];
+	char name[64];
 	struct buffer in, out;
 	struct scan scan;
 	int64_t since, resume_at; /* ms; resume_at: 0, or when a slowed one may go on */

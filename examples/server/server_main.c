@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * server_main.c - a cache for many tenants that speaks the protocol of Redis. Each tenant has a
- *limit of its own; at it, commands are refused or its oldest keys go, and nobody else is harmed.
+ * limit of its own; at it, commands are refused or its oldest keys go, and nobody else is harmed.
  *
  *	cache [--port=N] [--http-port=N] [--workers=N] [--max=BYTES] [--accounting=WAY]
  *	      [--config=FILE] [--tenant=NAME[:PASSWORD][,max=BYTES][,high=BYTES][,connections=BYTES]
  *	      [,policy=evict|refuse]]...
  *
- * In a file each line is one of these, without the dashes; # begins a comment. On loopback only.
- *Ends with SIGTERM or SIGINT: status 0 if every byte that was charged has come back.
+ * In a file each line is one of these, without the dashes, or begins with # and is a comment. On
+ * loopback only.
+ * Ends with SIGTERM or SIGINT: status 0 if every byte that was charged has come back.
  */
 #define _GNU_SOURCE
 #include "server.h"
@@ -60,17 +61,16 @@ static bool read_line(char *line)
 {
 	char *value;
 
-	line[strcspn(line, "#\n")] = '\0';
+	line[strcspn(line, "\n")] = '\0';
 	line += strspn(line, " \t");
-	if (!*line)
+	if (!*line || *line == '#')
 		return true;
 	value = strpbrk(line, " \t=");
 	if (!value)
 		return false;
 	*value++ = '\0';
 	value += strspn(value, " \t=");
-	value[strcspn(value, " \t")] = '\0';
-	return strcmp(line, "config") && read_setting(line, value);
+	return !value[strcspn(value, " \t")] && strcmp(line, "config") && read_setting(line, value);
 }
 
 static bool read_file(const char *path)
@@ -86,7 +86,7 @@ static bool read_file(const char *path)
 	}
 	while (sound && fgets(line, sizeof(line), file)) {
 		nr++;
-		sound = read_line(line);
+		sound = (strchr(line, '\n') || feof(file)) && read_line(line);
 		if (!sound)
 			fprintf(stderr, "cache: %s:%u: cannot make sense of this\n", path, nr);
 	}
@@ -145,45 +145,59 @@ static int listen_on(unsigned int port)
 	return fd;
 }
 
-#define OWN_DESCRIPTORS 64 /* that are not connections */
+#define OWN_DESCRIPTORS 64 /* that are not connections, nor of a worker */
 
 /* As many descriptors as there may be, and a share of them for each tenant, so that none can take
  * those of the others. */
 static void share_descriptors(void)
 {
 	struct rlimit limit = { 1024, 1024 };
+	rlim_t own;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &limit);
 		(void)getrlimit(RLIMIT_NOFILE, &limit);
 	}
+	own = OWN_DESCRIPTORS + 2 * settings.nr_workers;
 	settings.connections_each =
-		(limit.rlim_cur > OWN_DESCRIPTORS ? limit.rlim_cur - OWN_DESCRIPTORS : 1) /
-		settings.nr_tenants;
+		(limit.rlim_cur > own ? limit.rlim_cur - own : 1) / settings.nr_tenants;
 }
 
-static void accept_all(int listener)
-{
-	int on = 1, fd;
+#define ACCEPT_AT_ONCE 64
 
-	while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+static void accept_some(int listener)
+{
+	int on = 1, fd, nr;
+
+	for (nr = 0; nr < ACCEPT_AT_ONCE; nr++) {
+		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0)
+			return;
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 		workers_take(fd);
 	}
 }
+
+#define TIDY_MS 50
 
 /* Until a signal says that it is over. */
 static void run(int listener, int signals)
 {
 	struct pollfd ready[2] = { { .fd = listener, .events = POLLIN },
 				   { .fd = signals, .events = POLLIN } };
+	int64_t tidied = store_now(), now;
 
 	while (!(ready[1].revents & POLLIN)) {
-		if (poll(ready, 2, -1) < 0 && errno != EINTR)
+		if (poll(ready, 2, TIDY_MS) < 0 && errno != EINTR)
 			return;
 		if (ready[0].revents & POLLIN)
-			accept_all(listener);
+			accept_some(listener);
+		now = store_now();
+		if (now - tidied >= TIDY_MS) {
+			store_tidy_all();
+			tidied = now;
+		}
 	}
 }
 

@@ -5,8 +5,9 @@
  * Reading takes no lock. Whatever changes a tenant's keys has the tenant's mutex: the table, the
  * list from oldest to newest, and the numbers agree under it. An entry is charged before it is
  * made, and uncharged when its memory is freed: after a grace period, so usage is never less than
- * what is there. Charging may call store_reclaim(), which takes the mutex: so nobody charges under
- * it, nor inside a read-side section.
+ * what is there. Until then it is the tenant's garbage, which goes when there is much of it, when
+ * room is wanted, or soon. Charging may call store_reclaim(), which takes the mutex: so nobody
+ * charges under it, nor inside a read-side section.
  */
 #define _GNU_SOURCE
 #include "server.h"
@@ -22,8 +23,8 @@
 
 struct entry {
 	struct cds_lfht_node node;
-	struct rcu_head rcu;
-	struct entry *newer, *older; /* under the tenant's mutex */
+	struct entry *newer,
+		*older; /* under the tenant's mutex; newer: next in a list of garbage */
 	struct tenant *tenant;
 	uint64_t cost; /* bytes charged for it */
 	_Atomic int64_t expiry;
@@ -57,11 +58,6 @@ static uint64_t seed;
 static struct entry *entry_of_node(struct cds_lfht_node *node)
 {
 	return (struct entry *)((char *)node - offsetof(struct entry, node));
-}
-
-static struct entry *entry_of_head(struct rcu_head *head)
-{
-	return (struct entry *)((char *)head - offsetof(struct entry, rcu));
 }
 
 int64_t store_now(void)
@@ -150,10 +146,68 @@ static void free_entry(struct entry *entry)
 	free(entry);
 }
 
-static void free_after_grace(struct rcu_head *head)
+/* After one grace period for all of a list. */
+static void free_list(struct entry *list)
 {
-	free_entry(entry_of_head(head));
+	struct entry *entry;
+
+	if (!list)
+		return;
+	urcu_bp_synchronize_rcu();
+	while ((entry = list)) {
+		list = entry->newer;
+		free_entry(entry);
+	}
 }
+
+/* -- room -- */
+
+static uint64_t keys_of_all(bool exact)
+{
+	struct account_figures figures;
+	uint64_t sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < settings.nr_tenants; i++) {
+		if (exact)
+			accounts->figures(settings.tenant[i]->keys, &figures);
+		sum += exact ? figures.usage : accounts->usage(settings.tenant[i]->keys);
+	}
+	return sum;
+}
+
+/* Of the whole server's limit, too, an eighth is left for connections. */
+static bool server_has_room(uint64_t cost)
+{
+	uint64_t most = settings.max - settings.max / 8;
+
+	return !settings.max || keys_of_all(false) + cost <= most ||
+	       keys_of_all(true) + cost <= most;
+}
+
+static bool charge_once(struct tenant *tenant, uint64_t cost)
+{
+	return server_has_room(cost) && accounts->charge(tenant->keys, cost);
+}
+
+#define TIDY_ROUNDS 16 /* for one charge */
+
+/* What is over and what is garbage does not keep others out; who evicts gives way where it is the
+ * server that is full. */
+static bool charge(struct tenant *tenant, uint64_t cost)
+{
+	int rounds;
+
+	for (rounds = 0; rounds < TIDY_ROUNDS; rounds++) {
+		if (charge_once(tenant, cost))
+			return true;
+		if (!store_tidy(tenant))
+			break;
+	}
+	return tenant->evicts && store_reclaim(cost, tenant) && charge_once(tenant, cost);
+}
+
+/* -- entries -- */
 
 /* Charged before it is allocated, for at least what malloc() will give. NULL: refused. */
 static struct entry *make_entry(const struct place *place, struct bytes value, size_t room)
@@ -162,7 +216,7 @@ static struct entry *make_entry(const struct place *place, struct bytes value, s
 	uint64_t cost = (size + 15) / 16 * 16 + 16 + KEY_OVERHEAD;
 	struct entry *entry;
 
-	if (!accounts->charge(place->tenant->keys, cost)) {
+	if (!charge(place->tenant, cost)) {
 		atomic_fetch_add(&place->tenant->refused, 1);
 		return NULL;
 	}
@@ -211,31 +265,39 @@ static void forget(struct entry *entry)
 	atomic_fetch_sub(&entry->tenant->nr_keys[entry->db], 1);
 }
 
-/* Takes an entry out; its memory goes later. */
-static void take_out(struct entry *entry)
+/* Takes an entry out, into a list. */
+static void take_out(struct entry *entry, struct entry **list)
 {
 	(void)cds_lfht_del(table, &entry->node);
 	forget(entry);
+	entry->newer = *list;
+	*list = entry;
+}
+
+static void throw_away(struct entry *entry)
+{
+	entry->newer = entry->tenant->garbage;
+	entry->tenant->garbage = entry;
+	entry->tenant->nr_garbage++;
 }
 
 static void remove_entry(struct entry *entry)
 {
-	take_out(entry);
-	urcu_bp_call_rcu(&entry->rcu, free_after_grace);
+	(void)cds_lfht_del(table, &entry->node);
+	forget(entry);
+	throw_away(entry);
 }
 
 /* In place of what was there under that key, if anything: readers find one or the other. */
 static void put_in(const struct place *place, struct entry *entry)
 {
 	struct cds_lfht_node *node;
-	struct entry *old;
 
 	COMES_BEFORE();
 	node = cds_lfht_add_replace(table, hash(place), matches, place, &entry->node);
 	if (node) {
-		old = entry_of_node(node);
-		forget(old);
-		urcu_bp_call_rcu(&old->rcu, free_after_grace);
+		forget(entry_of_node(node));
+		throw_away(entry_of_node(node));
 	}
 	link_newest(entry);
 	atomic_fetch_add(&entry->tenant->nr_keys[entry->db], 1);
@@ -247,10 +309,24 @@ static void lock(struct tenant *tenant)
 	urcu_bp_read_lock();
 }
 
+static struct entry *take_garbage(struct tenant *tenant)
+{
+	struct entry *list = tenant->garbage;
+
+	tenant->garbage = NULL;
+	tenant->nr_garbage = 0;
+	return list;
+}
+
+#define GARBAGE_MOST 256 /* entries, before whoever adds one frees them */
+
 static void unlock(struct tenant *tenant)
 {
+	struct entry *list = tenant->nr_garbage < GARBAGE_MOST ? NULL : take_garbage(tenant);
+
 	end_reading();
 	pthread_mutex_unlock(&tenant->mutex);
+	free_list(list);
 }
 
 /* -- reading -- */
@@ -392,45 +468,22 @@ bool store_expire(const struct place *place, int64_t expiry)
 	return entry != NULL;
 }
 
-/* -- many at a time -- */
-
-/* Entries that were taken out, linked by newer. */
-static void take_to(struct entry **victims, struct entry *entry)
-{
-	take_out(entry);
-	entry->newer = *victims;
-	*victims = entry;
-}
-
-/* After one grace period for all of them; not by another thread, for here it is wanted at once. */
-static void free_victims(struct entry *victims)
-{
-	struct entry *entry;
-
-	if (!victims)
-		return;
-	urcu_bp_synchronize_rcu();
-	while ((entry = victims)) {
-		victims = entry->newer;
-		free_entry(entry);
-	}
-}
-
-/* When it returns, the memory is free and uncharged; but for what was deleted before. */
+/* When it returns, the memory is free and uncharged. */
 void store_flush(struct tenant *tenant, unsigned int db)
 {
-	struct entry *entry, *older, *victims = NULL;
+	struct entry *entry, *older, *list;
 
 	lock(tenant);
+	list = take_garbage(tenant);
 	/* No further than there are any: who flushes often has put them in just now. */
 	for (entry = tenant->oldest.last; entry && atomic_load(&tenant->nr_keys[db]);
 	     entry = older) {
 		older = entry->older;
 		if (entry->db == db)
-			take_to(&victims, entry);
+			take_out(entry, &list);
 	}
 	unlock(tenant);
-	free_victims(victims);
+	free_list(list);
 }
 
 /* -- at the limit -- */
@@ -453,35 +506,37 @@ static struct entry *choose_victim(struct tenant *tenant)
 	return entry;
 }
 
-/* The reclaim function of a tenant's account: its own oldest keys go, after a grace period for all
- * of them, and are uncharged here, for that is where they are wanted. */
+/* The reclaim function of a tenant's account: garbage goes, and its own oldest keys. */
 uint64_t store_reclaim(uint64_t wanted, void *context)
 {
-	struct entry *entry, *victims = NULL;
+	struct entry *entry, *list;
 	struct tenant *tenant = context;
 	uint64_t freed = 0, nr = 0;
 
 	lock(tenant);
-	while (freed < wanted && (entry = choose_victim(tenant))) {
-		take_to(&victims, entry);
+	list = take_garbage(tenant);
+	for (entry = list; entry; entry = entry->newer)
 		freed += entry->cost;
-		nr++;
+	for (; freed < wanted && (entry = choose_victim(tenant)); nr++) {
+		freed += entry->cost;
+		take_out(entry, &list);
 	}
 	unlock(tenant);
-	free_victims(victims);
+	free_list(list);
 	atomic_fetch_add(&tenant->evicted, nr);
 	return freed;
 }
 
+/* -- what nobody asks for any more -- */
+
 #define LOOK_AT 256 /* entries a time */
 
-/* Expired entries that nobody asks for: some are looked at, from where the last time ended. */
-void store_expire_some(struct tenant *tenant)
+/* Some entries are looked at, from where the last time ended, and go if their time is over. */
+static void expire_some(struct tenant *tenant)
 {
 	struct entry *entry;
 	unsigned int looked;
 
-	lock(tenant);
 	if (!tenant->looked_at)
 		tenant->looked_at = tenant->oldest.first;
 	for (looked = 0; looked < LOOK_AT && (entry = tenant->looked_at); looked++) {
@@ -491,7 +546,44 @@ void store_expire_some(struct tenant *tenant)
 			atomic_fetch_add(&tenant->expired, 1);
 		}
 	}
+}
+
+/* What is over, and garbage. */
+static void tidy(struct tenant *tenant, struct entry **list)
+{
+	struct entry *entry, *garbage;
+
+	lock(tenant);
+	expire_some(tenant);
+	garbage = take_garbage(tenant);
 	unlock(tenant);
+	while ((entry = garbage)) {
+		garbage = entry->newer;
+		entry->newer = *list;
+		*list = entry;
+	}
+}
+
+bool store_tidy(struct tenant *tenant)
+{
+	struct entry *list = NULL;
+	bool any;
+
+	tidy(tenant, &list);
+	any = list != NULL;
+	free_list(list);
+	return any;
+}
+
+/* With one grace period for all of it. */
+void store_tidy_all(void)
+{
+	struct entry *list = NULL;
+	unsigned int i;
+
+	for (i = 0; i < settings.nr_tenants; i++)
+		tidy(settings.tenant[i], &list);
+	free_list(list);
 }
 
 void store_close(void)
@@ -501,6 +593,5 @@ void store_close(void)
 	for (i = 0; i < settings.nr_tenants; i++)
 		for (db = 0; db < NR_DBS; db++)
 			store_flush(settings.tenant[i], db);
-	urcu_bp_barrier();
 	(void)cds_lfht_destroy(table, NULL);
 }

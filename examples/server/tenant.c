@@ -59,6 +59,16 @@ static bool read_name(struct tenant *tenant, char *text)
 	return true;
 }
 
+static bool is_known(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < settings.nr_tenants; i++)
+		if (!strcmp(name, settings.tenant[i]->name))
+			return true;
+	return false;
+}
+
 bool tenant_add(const char *text)
 {
 	struct tenant *tenant = calloc(1, sizeof(*tenant));
@@ -68,7 +78,7 @@ bool tenant_add(const char *text)
 	if (sound) {
 		tenant->connection_max = 16 << 20;
 		pthread_mutex_init(&tenant->mutex, NULL);
-		sound = read_name(tenant, strsep(&rest, ","));
+		sound = read_name(tenant, strsep(&rest, ",")) && !is_known(tenant->name);
 	}
 	while (sound && (word = strsep(&rest, ",")))
 		sound = read_setting(tenant, word);

@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 #define TICK_MS 50
-#define UNCLAIMED_MS 10000 /* how long a connection may say nothing of who it is */
+#define UNCLAIMED_MS 10000 /* how long a connection may say nothing of who it is ... */
+#define CROWDED_MS 500	   /* ... and when there are many of those */
 
 struct worker {
 	pthread_t thread;
@@ -71,8 +72,11 @@ static void serve(struct connection *connection, uint32_t events)
 
 static bool is_too_late(const struct connection *connection, int64_t now)
 {
-	return !connection->authorized && connection->tenant == settings.tenant[0] &&
-	       now - connection->since > UNCLAIMED_MS;
+	struct tenant *nobody = settings.tenant[0];
+	bool crowded = atomic_load(&nobody->nr_connections) > settings.connections_each / 2;
+
+	return !connection->authorized && connection->tenant == nobody &&
+	       now - connection->since > (crowded ? CROWDED_MS : UNCLAIMED_MS);
 }
 
 /* Slowed connections go on when it is time, and those that nobody claims end. */
@@ -80,7 +84,6 @@ static void tick(struct worker *worker)
 {
 	struct connection *connection, *next;
 	int64_t now = store_now();
-	unsigned int i;
 
 	if (now < worker->next_tick)
 		return;
@@ -96,9 +99,6 @@ static void tick(struct worker *worker)
 		else if (connection->resume_at && now >= connection->resume_at)
 			serve(connection, 0);
 	}
-	if (worker == workers)
-		for (i = 0; i < settings.nr_tenants; i++)
-			store_expire_some(settings.tenant[i]);
 }
 
 static void *work(void *argument)
@@ -132,10 +132,9 @@ void workers_take(int fd)
 		close(fd);
 		return;
 	}
-	if (tenant_open() && !connection_enter_tenant(connection, tenant_open())) {
-		connection_free(connection);
-		return;
-	}
+	/* Where the open tenant has no room it is nobody's, and can still say who it is. */
+	if (tenant_open())
+		(void)connection_enter_tenant(connection, tenant_open());
 	connection->worker = worker;
 	connection->interest = EPOLLIN;
 	/* Under the mutex both, so that the worker, which may have something to do at once, does

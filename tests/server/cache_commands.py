@@ -173,6 +173,11 @@ def tenants_see_nothing_of_each_other(binary):
         assert b'tenant:alice' in client('INFO')
         assert client('HELLO', 3).startswith('NOPROTO')
         assert client('HELLO', 2)[0] == b'server'
+        assert client('HELLO', 2, 'AUTH', 'bob', 'wrong').startswith('WRONGPASS')
+        assert client('HELLO', 2, 'AUTH', 'bob', 'password-bob', 'SETNAME', 'me')[0] == b'server'
+        assert client('CLIENT', 'GETNAME') == b'me' and b'tenant:bob' in client('INFO')
+        assert client('HELLO', 2, 'NONSENSE').startswith('ERR Syntax error in HELLO option')
+        assert client('CLIENT', 'SETNAME', 'a b').startswith('ERR Client names cannot contain spaces')
         assert b'get' in client('COMMAND') and client('COMMAND', 'DOCS') == []
         assert client('QUIT') == 'OK' and client.ended()
 
@@ -193,15 +198,15 @@ def requests_come_in_pieces(binary):
 def large_requests_come_in_many_pieces(binary):
     """Arguments by the thousand, a few bytes at a time, and a value larger than what is read at once."""
     many = [f'key:{i}' for i in range(20000)]
-    value = b'v' * 3000000
-    with start(binary) as daemon, Client(daemon, 'alice') as client:
+    value = b'v' * 12000000
+    with Daemon(binary, *tenants(alice='max=64m')) as daemon, Client(daemon, 'alice') as client:
         data = request('EXISTS', *many)
         for at in range(0, len(data), 997):
             client.raw(data[at:at + 997])
         assert client.answer() == 0
         data = request('SET', 'large', value) + request('GET', 'large')
-        for at in range(0, len(data), 100001):
-            client.raw(data[at:at + 100001])
+        for at in range(0, len(data), 1000001):
+            client.raw(data[at:at + 1000001])
         assert client.answer() == 'OK' and client.answer() == value
     # and what its arguments took has come back (the daemon's status says so)
 
@@ -255,6 +260,34 @@ def nonsense_ends_the_connection(binary):
                 pass
         with Client(daemon, 'alice') as client:
             assert client('PING') == 'PONG'
+
+
+def a_page_in_a_browser_gets_no_command_through(binary):
+    with Daemon(binary, '--tenant=open,max=4m', accounting=accounting) as daemon, Client(daemon) as witness:
+        for first in 'POST / HTTP/1.1', 'GET / HTTP/1.1\r\nHost: localhost':
+            with Client(daemon) as client:
+                client.raw(first.encode() + b'\r\n\r\nSET harm done\r\n')
+                assert client.ended()
+        assert witness('EXISTS', 'harm') == 0
+
+
+def settings_are_read_as_they_are_written(binary):
+    def refused(text):
+        with tempfile.NamedTemporaryFile('w') as file:
+            file.write(text)
+            file.flush()
+            done = subprocess.run([binary, f'--config={file.name}'], stderr=subprocess.PIPE, text=True)
+        return done.returncode == 2 and 'cannot make sense of this' in done.stderr
+
+    for text in ('tenant a:b max=1m\n', 'tenant a\ntenant a\n', 'nonsense 1\n', 'max\n', 'tenant a,max=1x\n',
+                 'tenant ' + 'a' * 2000 + '\n', 'config other\n', 'workers 0\n', 'max -1\n'):
+        assert refused(text), text
+    with tempfile.NamedTemporaryFile('w') as file:
+        file.write('# a comment\n\n  tenant = alice:pass#word,max=2m\n')
+        file.flush()
+        with Daemon(binary, f'--config={file.name}', accounting=accounting) as daemon, Client(daemon) as client:
+            assert client('AUTH', 'alice', 'pass') != 'OK' and client('AUTH', 'alice', 'pass#word') == 'OK'
+            assert client('CONFIG', 'GET', 'MAX*') == [b'maxmemory', b'2097152']
 
 
 def random_bytes_harm_nobody(binary):

@@ -77,6 +77,40 @@ def a_tenant_that_evicts_loses_its_own_oldest_keys(binary):
             assert daemon.tenant('alice')['usage'] <= 4 * MB
 
 
+def what_is_replaced_or_over_keeps_nobody_out(binary):
+    """Memory that waits for readers to be gone, and keys whose time is over, give way to what is wanted."""
+    with start(binary, alice='max=4m,policy=refuse', bob='max=4m,policy=evict') as daemon:
+        with Client(daemon, 'alice') as alice, Client(daemon, 'bob') as bob:
+            for i in range(100):
+                assert bob('SET', f'other:{i}', 'y') == 'OK'
+            for client in alice, bob:
+                client.raw(request('SET', 'same', 'x' * 30000) * 2000)
+                assert all(client.answer() == 'OK' for _ in range(2000))
+            assert daemon.tenant('bob')['evicted'] == 0 and bob('EXISTS', *[f'other:{i}' for i in range(100)]) == 100
+            assert alice('DEL', 'same') == 1
+            nr = fill(alice, 'x' * 10000)
+            assert all(alice('PEXPIRE', f'key:{i}', 1) == 1 for i in range(nr))
+            wait_until(lambda: alice('EXISTS', f'key:{nr - 1}') == 0, 'they are over')
+            assert alice('SET', 'large', 'x' * 1000000) == 'OK'
+
+
+def a_full_server_can_still_be_talked_to(binary):
+    with start(binary, '--max=8m', alice='connections=1m', bob='connections=1m', carol='policy=evict,connections=1m') as daemon:
+        with Client(daemon, 'alice') as alice, Client(daemon, 'carol') as carol:
+            assert all(carol('SET', i, 'y' * 10000) == 'OK' for i in range(50))
+            nr = fill(alice, 'x' * 10000)
+            assert nr > 500
+            with Client(daemon, 'bob') as bob:
+                assert bob('PING') == 'PONG'
+                assert bob('SET', 'a', 'x' * 100000) == FULL
+            # who evicts gives way to itself
+            assert all(carol('SET', i, 'z' * 10000) == 'OK' for i in range(100))
+            assert daemon.tenant('carol')['evicted'] > 40
+            assert alice('DEL', *[f'key:{i}' for i in range(nr)]) == nr
+            with Client(daemon, 'bob') as bob:
+                assert bob('SET', 'a', 'x' * 100000) == 'OK'
+
+
 def a_tenant_above_high_is_slowed_and_can_help_itself(binary):
     with start(binary, alice='max=8m,high=256k', bob='max=8m') as daemon:
         with Client(daemon, 'alice') as alice, Client(daemon, 'bob') as bob:
@@ -144,7 +178,7 @@ def who_asks_for_much_waits_for_the_others(binary):
 
 def a_tenant_can_take_no_more_than_its_share_of_descriptors(binary):
     options = tenants(alice='max=4m', bob='max=4m')
-    with Daemon(binary, *options, accounting=accounting, descriptors=364) as daemon:
+    with Daemon(binary, *options, accounting=accounting, descriptors=368) as daemon:
         clients, refused = [], 0
         for _ in range(150):
             client = Client(daemon)
@@ -154,6 +188,16 @@ def a_tenant_can_take_no_more_than_its_share_of_descriptors(binary):
         assert daemon.tenant('alice')['clients'] == 100 and refused == 50, refused
         with Client(daemon, 'bob') as bob:
             assert bob('PING') == 'PONG'
+        for client in clients:
+            client.close()
+    # one that asks for no password, and takes all that it may: others can still say who they are
+    options = [f'--tenant=open,max=4m', *tenants(bob='max=4m')]
+    with Daemon(binary, *options, accounting=accounting, descriptors=368) as daemon:
+        clients = [Client(daemon) for _ in range(110)]
+        assert clients[0]('PING') == 'PONG' and clients[0]('SET', 'a', 'b') == 'OK'
+        assert clients[-1]('SET', 'a', 'b').startswith('NOAUTH')
+        with Client(daemon, 'bob') as bob:
+            assert bob('SET', 'a', 'b') == 'OK'
         for client in clients:
             client.close()
 
@@ -251,15 +295,21 @@ def metrics_and_page_are_served(binary):
             assert re.search(r'usage.*alice', metrics), metrics
             assert 'alice' in daemon.get('tree')
         assert '<title>' in daemon.get('')
-        try:
-            daemon.get('none')
-            raise AssertionError('found')
-        except urllib.error.HTTPError as error:
-            assert error.code == 404
+        answers = [('GET /none HTTP/1.1', 404), ('POST / HTTP/1.1', 405), ('HEAD / HTTP/1.0', 200), ('GET /', 400),
+                   ('GET / HTTP/1.1\r\nHost: localhost:1', 200), ('GET / HTTP/1.1\r\nhost: evil.example', 403)]
+        # those who say nothing keep nobody waiting
+        silent = [socket.create_connection(('127.0.0.1', daemon.http_port)) for _ in range(50)]
+        for text, code in answers:
+            with socket.create_connection(('127.0.0.1', daemon.http_port), PATIENCE) as client:
+                client.sendall(text.encode() + b'\r\n\r\n')
+                assert client.makefile('rb').readline().startswith(b'HTTP/1.1 %d' % code), text
+        for client in silent:
+            client.close()
 
 
 ALWAYS = [metrics_and_page_are_served]
 LIMITED = [a_tenant_that_refuses_is_full_and_stays_readable, a_tenant_that_evicts_loses_its_own_oldest_keys,
+           what_is_replaced_or_over_keeps_nobody_out, a_full_server_can_still_be_talked_to,
            a_tenant_above_high_is_slowed_and_can_help_itself, hostile_clients_cost_only_their_own_tenant,
            who_asks_for_much_waits_for_the_others, a_tenant_can_take_no_more_than_its_share_of_descriptors,
            limits_hold_at_every_moment_under_load, the_resident_set_tracks_what_is_charged,
