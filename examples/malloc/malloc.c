@@ -24,6 +24,8 @@
  *	                      thread makes writes the report, before it returns; a thread that
  *	                      allocates needs 24 KiB of stack for that. A program that handles the
  *	                      signal itself keeps it
+ *	PCPC_MALLOC_FORK_HOOKS  "0" for programs that call liburcu-bp's fork hooks themselves, which
+ *	                      only one may: without it fork() would wait for ever
  * Reports are also written at exit(); not at _exit(), exec or death by a signal.
  *
  * What is charged: see malloc_block.h. What is not: what was allocated before this library's
@@ -139,6 +141,8 @@ static PCPC_ALWAYS_INLINE void release(void *pointer)
 	block_header(pointer)->tag = 0;
 	if (PCPC_UNLIKELY(block.owner == CHARGED_NOBODY)) {
 		release_uncharged(block.base);
+	} else if (PCPC_UNLIKELY(malloc_thread.leaving)) {
+		malloc_release_late(block.base, block.owner, block.cost);
 	} else {
 		NEXT(free)(block.base);
 		malloc_uncharge(block.owner, block.cost);
@@ -196,7 +200,8 @@ static void *resize(void *pointer, size_t size)
 	struct change change;
 	void *base;
 
-	if (block.base != (char *)pointer - BLOCK_GRAIN || malloc_is_early(block.base))
+	if (block.base != (char *)pointer - BLOCK_GRAIN || malloc_is_early(block.base) ||
+	    malloc_thread.leaving)
 		return move(pointer, block.usable, size);
 	if (!cost || !charge_change(&block, cost, &change))
 		return no_memory();

@@ -10,12 +10,84 @@
  */
 #define _GNU_SOURCE
 #include "malloc_private.h"
+#include "malloc_block.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 
 struct malloc_state malloc_state;
 MALLOC_THREAD_LOCAL struct malloc_thread malloc_thread;
+
+/* -- threads that end -- */
+
+/*
+ * When the destructors of a thread's keys have run, nobody takes it off liburcu-bp's list any
+ * more, so from then on it must not get there. It charges nobody, and leaves its blocks to a later
+ * call of another thread: each stands on a list by itself, for to allocate a note could put the
+ * thread on the next allocator's list likewise.
+ */
+static pthread_key_t leaving_key;
+static bool has_leaving_key;
+
+struct late {
+	struct late *next;
+	uint64_t cost;
+	uint32_t owner;
+};
+
+PCPC_STATIC_ASSERT(sizeof(struct late) <= 2 * BLOCK_GRAIN, "fits into the smallest block");
+
+static _Atomic(struct late *) late;
+
+/* Its value is the round of destructors that is to come. Not in the last one, in which others who
+ * have to be last (sanitizers) end. */
+static void leave(void *value)
+{
+	uintptr_t round = (uintptr_t)value;
+
+	if (round < PTHREAD_DESTRUCTOR_ITERATIONS - 1) {
+		(void)pthread_setspecific(leaving_key, (void *)(round + 1));
+		return;
+	}
+	malloc_thread.leaving = true;
+	malloc_thread.registered = false;
+}
+
+void malloc_watch_threads(void)
+{
+	has_leaving_key = pthread_key_create(&leaving_key, leave) == 0;
+}
+
+/* Release: pairs with malloc_settle_late(). */
+void malloc_release_late(void *base, uint32_t owner, uint64_t cost)
+{
+	struct late *note = base, *first = atomic_load_explicit(&late, memory_order_relaxed);
+
+	note->cost = cost;
+	note->owner = owner;
+	do {
+		note->next = first;
+	} while (!atomic_compare_exchange_weak_explicit(&late, &first, note, memory_order_release,
+							memory_order_relaxed));
+	malloc_want_chores();
+}
+
+/* Acquire: pairs with malloc_release_late(). */
+void malloc_settle_late(void)
+{
+	struct late *note = atomic_exchange_explicit(&late, NULL, memory_order_acquire), *next;
+	struct late found;
+
+	for (; note; note = next) {
+		found = *note;
+		next = found.next;
+		NEXT(free)(note);
+		pcpc_uncharge(pcpc_owner_by_id(malloc_state.domain, found.owner), found.cost);
+	}
+}
+
+/* -- charging -- */
 
 /*
  * The library registers a thread with liburcu-bp when it first misses, under a mutex, and the C
@@ -28,6 +100,8 @@ static PCPC_COLD void register_thread(void)
 
 	malloc_thread.registering = true;
 	pcpc_thread_register();
+	if (has_leaving_key)
+		(void)pthread_setspecific(leaving_key, (void *)1);
 	malloc_thread.registering = false;
 	malloc_thread.registered = true;
 	errno = saved;
@@ -51,6 +125,7 @@ static void do_chores(void)
 	    !atomic_compare_exchange_strong(&malloc_state.mode, &chores, MODE_OPEN))
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	malloc_settle_late();
 	if (malloc_report_wanted())
 		malloc_report();
 	pcpc_domain_poll(malloc_state.domain);
@@ -78,10 +153,13 @@ static int charge_waiting(struct pcpc_owner *owner, uint64_t cost)
  * what is allocated for it then falls to those above. */
 uint32_t malloc_charge_hard(struct pcpc_owner *owner, uint64_t cost, int r)
 {
-	while (r == -ESHUTDOWN && (owner = pcpc_owner_parent(owner)))
+	for (;;) {
+		if (r == -EAGAIN)
+			r = charge_waiting(owner, cost);
+		if (r != -ESHUTDOWN || !(owner = pcpc_owner_parent(owner)))
+			break;
 		r = pcpc_charge_flags(owner, cost, PCPC_NOWAIT, NULL);
-	if (r == -EAGAIN)
-		r = charge_waiting(owner, cost);
+	}
 	if (r == -EAGAIN)
 		malloc_want_chores();
 	return r == 0 ? malloc_id(owner) : CHARGE_REFUSED;
@@ -92,7 +170,8 @@ static PCPC_COLD bool get_ready(void)
 {
 	int mode = atomic_load_explicit(&malloc_state.mode, memory_order_acquire);
 
-	if (mode == MODE_EARLY || mode == MODE_CLOSED || malloc_thread.registering)
+	if (mode == MODE_EARLY || mode == MODE_CLOSED || malloc_thread.registering ||
+	    malloc_thread.leaving)
 		return false;
 	if (!malloc_thread.registered)
 		register_thread();

@@ -85,6 +85,7 @@ struct malloc_thread {
 	bool registered;  /* with liburcu-bp: from now on a charge allocates nothing */
 	bool registering; /* what is allocated meanwhile is charged to nobody */
 	bool forking;	  /* in handlers of pthread_atfork() */
+	bool leaving;	  /* the destructors of its keys have run */
 };
 extern MALLOC_THREAD_LOCAL struct malloc_thread malloc_thread;
 
@@ -143,6 +144,13 @@ static PCPC_ALWAYS_INLINE void malloc_uncharge(uint32_t id, uint64_t cost)
 			      cost);
 }
 
+/* From now on threads are noticed when they end. */
+void malloc_watch_threads(void);
+
+/* A block that a thread frees which is leaving; and all of those, by one that is not. */
+PCPC_COLD void malloc_release_late(void *base, uint32_t owner, uint64_t cost);
+void malloc_settle_late(void);
+
 /* Who would be charged now. */
 uint32_t malloc_payer(void);
 
@@ -157,6 +165,7 @@ struct malloc_settings {
 	uint64_t max, high; /* PCPC_UNLIMITED: none */
 	enum pcpc_format format;
 	int signal;		      /* 0: none */
+	bool fork_hooks;	      /* liburcu-bp's are called by the library */
 	char report[MALLOC_PATH_MAX]; /* "": none */
 };
 extern struct malloc_settings malloc_settings;

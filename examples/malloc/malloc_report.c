@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static atomic_bool wanted;
@@ -56,17 +57,24 @@ static bool expand(char *path, bool *ret_own)
 	return append(path, &length, from, strlen(from));
 }
 
+/* A file, or what takes everything at once. Waits for nobody; and a name with the process's id in
+ * it is nobody's link. */
 static int open_report(void)
 {
+	const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
 	char path[MALLOC_PATH_MAX];
+	struct stat stat;
 	bool own;
+	int fd;
 
-	if (!expand(path, &own)) {
-		errno = ENAMETOOLONG;
+	if (!expand(path, &own))
+		return -1;
+	fd = open(path, flags | (own ? O_TRUNC | O_NOFOLLOW : O_APPEND), 0666);
+	if (fd >= 0 && (fstat(fd, &stat) < 0 || S_ISFIFO(stat.st_mode) || S_ISSOCK(stat.st_mode))) {
+		close(fd);
 		return -1;
 	}
-	return open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (own ? O_TRUNC : O_APPEND),
-		    0666);
+	return fd;
 }
 
 void malloc_report(void)
@@ -101,7 +109,8 @@ bool malloc_report_wanted(void)
 
 void malloc_report_on(int signal)
 {
-	struct sigaction action = { .sa_handler = leave_mark, .sa_flags = SA_RESTART }, before;
+	struct sigaction action = { .sa_handler = leave_mark, .sa_flags = SA_RESTART | SA_ONSTACK },
+			 before;
 
 	sigemptyset(&action.sa_mask);
 	if (sigaction(signal, NULL, &before) < 0 || before.sa_handler != SIG_DFL ||

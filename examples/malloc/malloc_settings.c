@@ -11,7 +11,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-struct malloc_settings malloc_settings = { .max = PCPC_UNLIMITED, .high = PCPC_UNLIMITED };
+struct malloc_settings malloc_settings = { .max = PCPC_UNLIMITED,
+					   .high = PCPC_UNLIMITED,
+					   .fork_hooks = true };
 
 static struct iovec piece(const char *text)
 {
@@ -111,6 +113,14 @@ static bool read_signal(const char *text, int *ret_signal)
 	return true;
 }
 
+static bool read_switch(const char *text, bool *ret_on)
+{
+	if (strcmp(text, "0") && strcmp(text, "1"))
+		return false;
+	*ret_on = *text == '1';
+	return true;
+}
+
 static bool read_path(const char *text)
 {
 	if (!*text || strlen(text) >= MALLOC_PATH_MAX)
@@ -142,4 +152,7 @@ void malloc_read_settings(void)
 	if ((text = setting("PCPC_MALLOC_SIGNAL")) && !read_signal(text, &malloc_settings.signal))
 		malloc_complain("PCPC_MALLOC_SIGNAL",
 				"not USR1, USR2, HUP or a number, or a fault; left out");
+	if ((text = setting("PCPC_MALLOC_FORK_HOOKS")) &&
+	    !read_switch(text, &malloc_settings.fork_hooks))
+		malloc_complain("PCPC_MALLOC_FORK_HOOKS", "not 0 or 1; 1");
 }

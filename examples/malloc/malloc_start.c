@@ -22,7 +22,8 @@ static int make_domain(void)
 		.name = "malloc",
 		.unit = "bytes",
 		.batch = PCPC_BATCH_BYTES,
-		.flags = PCPC_DOMAIN_NO_EVENTFD,
+		.flags = PCPC_DOMAIN_NO_EVENTFD |
+			 (malloc_settings.fork_hooks ? 0 : PCPC_DOMAIN_NO_FORK_HOOKS),
 	};
 	int r = pcpc_domain_create(&config, &malloc_state.domain);
 
@@ -52,6 +53,7 @@ static __attribute__((constructor)) void start(void)
 	/* The next allocator's fork handlers are to be installed before the library's, which must
 	 * not find it locked; and ours after, which stand around them. */
 	NEXT(free)(NEXT(malloc)(1));
+	malloc_watch_threads();
 	r = make_domain();
 	if (r == 0)
 		r = -pthread_atfork(begin_fork, end_fork, end_fork);
@@ -70,6 +72,8 @@ static __attribute__((destructor)) void end(void)
 {
 	int mode = atomic_exchange(&malloc_state.mode, MODE_CLOSED);
 
-	if (mode == MODE_OPEN || mode == MODE_CHORES)
-		malloc_report();
+	if (mode != MODE_OPEN && mode != MODE_CHORES)
+		return;
+	malloc_settle_late();
+	malloc_report();
 }

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-# malloc_settings.sh LIBRARY KEEP PYTHON - the environment of libpcpcharge-malloc.so: limits, reports in every
+# malloc_settings.sh LIBRARY KEEP PYTHON HOOKS - the environment of libpcpcharge-malloc.so: limits, reports in every
 # format and at every occasion, and what is malformed, which must never keep a program from running.
 # shellcheck disable=SC2016,SC3045 # what another shell is to expand; ulimit -v: dash and bash have it
 set -eu
-library=$(realpath "$1") keep=$2 python=$3
+library=$(realpath "$1") keep=$2 python=$3 hooks=$4
 here=$(cd "$(dirname "$0")" && pwd)
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
@@ -79,7 +79,8 @@ complains PCPC_MALLOC_SIGNAL
 
 # Malformed: told, and left out.
 for wrong in MAX= MAX=0 MAX=x MAX=-1 MAX=1.5G MAX=12KB MAX=12Q MAX=99999999999999999999 MAX=9999999999T \
-	HIGH=G HIGH=0 FORMAT=xml SIGNAL=KILL SIGNAL=9 SIGNAL=0 SIGNAL=1000 SIGNAL=USR3 SIGNAL=11 SIGNAL=6; do
+	HIGH=G HIGH=0 FORMAT=xml SIGNAL=KILL SIGNAL=9 SIGNAL=0 SIGNAL=1000 SIGNAL=USR3 SIGNAL=11 SIGNAL=6 \
+	FORK_HOOKS=yes FORK_HOOKS=2; do
 	run 0 "PCPC_MALLOC_$wrong" "$keep" 5000000
 	[ "$(cat "$directory/out")" = kept ] || fail "output"
 	if [ "$wrong" = MAX= ]; then quiet; else complains "PCPC_MALLOC_${wrong%%=*}"; fi
@@ -102,3 +103,16 @@ run 0 sh -c 'exec 3>"$0"; (echo inner >&3); echo outer >&3; ls /proc/self/fd' "$
 outer" ] || fail "descriptor 3"
 sh -c 'exec 3>"$0"; ls /proc/self/fd' "$directory/three" >"$directory/without"
 cmp "$directory/out" "$directory/without" || fail "descriptors"
+
+# A report that nobody reads keeps nobody waiting; and a link that somebody has planted stays what it is.
+mkfifo "$directory/fifo"
+run 0 PCPC_MALLOC_REPORT="$directory/fifo" "$keep" 100
+complains "cannot write the report"
+echo planted >"$directory/target"
+run 0 sh -c 'ln -s "$0/target" "$0/report.$$"; PCPC_MALLOC_REPORT="$0/report.%p" exec "$1" 100' "$directory" "$keep"
+complains "cannot write the report"
+[ "$(cat "$directory/target")" = planted ] || fail "a planted link"
+
+# Only one may call liburcu-bp's fork hooks.
+run 0 PCPC_MALLOC_FORK_HOOKS=0 timeout 60 "$hooks"
+quiet

@@ -82,6 +82,14 @@ static inline struct pcpc_owner *work_for(struct pcpc_owner *owner)
 
 #define HELD(owner) pcpc_owner_usage_exact(owner)
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define UNDER_SANITIZER true
+#elif defined(__has_feature)
+#define UNDER_SANITIZER (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define UNDER_SANITIZER false
+#endif
+
 /* The optimiser may not drop a block because nobody looks at it. */
 static inline void *seen(void *block)
 {

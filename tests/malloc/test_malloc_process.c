@@ -290,6 +290,61 @@ START_TEST(the_smallest_stack_is_enough)
 }
 END_TEST
 
+/* -- threads that end -- */
+
+#define NR_KEYS 40 /* the C library then frees memory of a thread after its last destructors */
+
+static pthread_key_t keys[NR_KEYS];
+
+static void *allocate_once(void *owner)
+{
+	pcpc_set_active(domain_of_malloc(), owner);
+	MUST(pthread_setspecific(keys[NR_KEYS - 1], owner) == 0);
+	free(seen(malloc(100)));
+	return NULL;
+}
+
+static void run_threads(struct pcpc_owner *owner, int count)
+{
+	pthread_t thread;
+
+	while (count--) {
+		MUST(pthread_create(&thread, NULL, allocate_once, owner) == 0);
+		MUST(pthread_join(thread, NULL) == 0);
+	}
+}
+
+static long resident(void)
+{
+	char text[64] = "", *end;
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+
+	MUST(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
+	close(fd);
+	(void)strtol(text, &end, 10);
+	return strtol(end, NULL, 10) * sysconf(_SC_PAGESIZE);
+}
+
+/* What is freed when the thread has left liburcu-bp's list does not put it there again, for ever;
+ * and reaches its owner. Without batches every call is a slow path, which needs the list. */
+START_TEST(threads_that_end_leave_nothing_behind)
+{
+	struct pcpc_owner *owner = tenant(0);
+	long before;
+
+	for (int i = 0; i < NR_KEYS; i++)
+		MUST(pthread_key_create(&keys[i], NULL) == 0);
+	MUST(pcpc_owner_set_batch(owner, PCPC_BATCH_NONE) == 0);
+	run_threads(owner, 500);
+	before = resident();
+	run_threads(owner, 6000);
+	MUST(UNDER_SANITIZER || resident() - before < 1 << 20);
+	/* a later call does what they could not */
+	free(seen(malloc(100)));
+	MUST(HELD(owner) == 0);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tests = tcase_create("process");
@@ -302,5 +357,6 @@ int main(void)
 	tcase_add_test(tests, threads_may_be_cancelled_at_a_limit);
 	tcase_add_test(tests, a_thread_may_be_cancelled_in_a_grace_period);
 	tcase_add_test(tests, the_smallest_stack_is_enough);
+	tcase_add_test(tests, threads_that_end_leave_nothing_behind);
 	return run_case("malloc process", tests);
 }
