@@ -69,6 +69,8 @@ bool connection_enter_tenant(struct connection *connection, struct tenant *tenan
 {
 	struct tenant *before = connection->tenant;
 
+	if (tenant == before && connection->authorized)
+		return true;
 	if (!enter(tenant))
 		return false;
 	if (!buffer_move(&connection->in, tenant->connections)) {
@@ -90,22 +92,38 @@ bool connection_enter_tenant(struct connection *connection, struct tenant *tenan
 
 #define PAUSE_MS 50 /* between two commands of a tenant that is over high */
 
+#define LONGEST_MS 1000 /* that a connection waits, however many the tenant has */
+
+/* When a slowed connection may go on: one after the other, so that many of them are not faster. */
+static int64_t next_turn(struct tenant *tenant)
+{
+	int64_t now = store_now(), last = atomic_load(&tenant->last_turn), next;
+
+	do {
+		next = (last > now ? last : now) + PAUSE_MS;
+		if (next > now + LONGEST_MS)
+			return now + LONGEST_MS;
+	} while (!atomic_compare_exchange_weak(&tenant->last_turn, &last, next));
+	return next;
+}
+
 /* May the next command be done now? */
 static bool may_go_on(struct connection *connection)
 {
 	struct tenant *tenant = connection->tenant;
 
-	if (connection->resume_at) {
-		if (store_now() < connection->resume_at)
-			return false;
+	if (!tenant_is_slowed(tenant)) {
 		connection->resume_at = 0;
 		return true;
 	}
-	if (!tenant_is_slowed(tenant))
-		return true;
-	connection->resume_at = store_now() + PAUSE_MS;
-	atomic_fetch_add(&tenant->slowed, 1);
-	return false;
+	if (!connection->resume_at) {
+		connection->resume_at = next_turn(tenant);
+		atomic_fetch_add(&tenant->slowed, 1);
+	}
+	if (store_now() < connection->resume_at)
+		return false;
+	connection->resume_at = 0;
+	return true;
 }
 
 #define TURN 64 /* commands, until others have theirs */

@@ -44,6 +44,7 @@ struct tenant {
 	struct entry *garbage;	 /* taken out, and not yet freed */
 	unsigned int nr_garbage;
 	_Atomic uint64_t nr_keys[NR_DBS];
+	_Atomic int64_t last_turn; /* of its slowed connections, ms */
 	_Atomic uint64_t evicted, expired, refused, slowed, commands, nr_connections;
 };
 

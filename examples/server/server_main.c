@@ -164,22 +164,27 @@ static void share_descriptors(void)
 		(limit.rlim_cur > own ? limit.rlim_cur - own : 1) / settings.nr_tenants;
 }
 
+#define TIDY_MS 50
 #define ACCEPT_AT_ONCE 64
+#define SEND_BUFFER \
+	131072 /* what the kernel keeps for a client who does not read; charged to nobody */
 
 static void accept_some(int listener)
 {
-	int on = 1, fd, nr;
+	const int on = 1, size = SEND_BUFFER;
+	int fd, nr;
 
 	for (nr = 0; nr < ACCEPT_AT_ONCE; nr++) {
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+			(void)poll(NULL, 0, TIDY_MS); /* it would be ready again at once */
 		if (fd < 0)
 			return;
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 		workers_take(fd);
 	}
 }
-
-#define TIDY_MS 50
 
 /* Until a signal says that it is over. */
 static void run(int listener, int signals)

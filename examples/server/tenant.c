@@ -162,7 +162,7 @@ struct tenant *tenant_open(void)
 }
 
 /* Above high nothing is read from its sockets, but for a command now and then, so that it can
- * delete something. */
+ * delete something. Whose keys are evicted gives them up there already. */
 bool tenant_is_slowed(struct tenant *tenant)
 {
 	struct account_figures figures;
@@ -172,5 +172,6 @@ bool tenant_is_slowed(struct tenant *tenant)
 	/* Only then, for it takes longer: what lies in stocks is held by nobody, and after a
 	 * FLUSHDB it may be more than high. */
 	accounts->figures(tenant->account, &figures);
-	return figures.usage > tenant->high;
+	return figures.usage > tenant->high &&
+	       !(tenant->evicts && store_reclaim(figures.usage - tenant->high, tenant));
 }

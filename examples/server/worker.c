@@ -96,7 +96,7 @@ static void tick(struct worker *worker)
 		next = connection->next;
 		if (is_too_late(connection, now))
 			drop(connection);
-		else if (connection->resume_at && now >= connection->resume_at)
+		else if (connection->resume_at)
 			serve(connection, 0);
 	}
 }

@@ -127,6 +127,29 @@ def a_tenant_above_high_is_slowed_and_can_help_itself(binary):
             assert daemon.tenant('alice')['slowed'] == slowed
 
 
+def many_slowed_connections_are_no_faster_and_who_evicts_is_not_slowed(binary):
+    with start(binary, alice='max=8m,high=256k', bob='max=8m,high=256k,policy=evict') as daemon:
+        with Client(daemon, 'alice') as alice, Client(daemon, 'bob') as bob:
+            assert alice('SET', 'large', 'x' * 500000) == 'OK'
+            clients = [Client(daemon, 'alice') for _ in range(20)]
+            began = time.monotonic()
+            for client in clients:
+                client.send('PING')
+            assert all(client.answer() == 'PONG' for client in clients)
+            # 20 of them, 50 ms apart, the last ones a second at the most
+            assert time.monotonic() - began > .8
+            for client in clients:
+                client.send('PING')
+            assert alice('DEL', 'large') == 1
+            # they go on at once
+            assert all(client.answer() == 'PONG' for client in clients)
+            for client in clients:
+                client.close()
+            assert all(bob('SET', i, 'y' * 10000) == 'OK' for i in range(100))
+            assert daemon.tenant('bob')['slowed'] == 0 and daemon.tenant('bob')['evicted'] > 50
+            assert daemon.tenant('bob')['usage'] < MB // 2
+
+
 def hostile_clients_cost_only_their_own_tenant(binary):
     with start(binary, alice='max=4m,connections=2m', bob='max=4m') as daemon, Client(daemon, 'bob') as bob:
         # who never reads its answers
@@ -310,7 +333,9 @@ def metrics_and_page_are_served(binary):
 ALWAYS = [metrics_and_page_are_served]
 LIMITED = [a_tenant_that_refuses_is_full_and_stays_readable, a_tenant_that_evicts_loses_its_own_oldest_keys,
            what_is_replaced_or_over_keeps_nobody_out, a_full_server_can_still_be_talked_to,
-           a_tenant_above_high_is_slowed_and_can_help_itself, hostile_clients_cost_only_their_own_tenant,
+           a_tenant_above_high_is_slowed_and_can_help_itself,
+           many_slowed_connections_are_no_faster_and_who_evicts_is_not_slowed,
+           hostile_clients_cost_only_their_own_tenant,
            who_asks_for_much_waits_for_the_others, a_tenant_can_take_no_more_than_its_share_of_descriptors,
            limits_hold_at_every_moment_under_load, the_resident_set_tracks_what_is_charged,
            clients_that_are_killed_leave_nothing]
