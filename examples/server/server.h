@@ -66,15 +66,12 @@ struct tenant *tenant_open(void); /* who needs no password; NULL: nobody */
 bool tenant_is_slowed(struct tenant *tenant);
 bool parse_size(const char *text, uint64_t *ret_size);
 
-/* -- keys and values (store.c) -- */
+/* -- keys and values (store.c, store_room.c, table.c) -- */
 
 struct bytes {
 	const char *at;
 	size_t length;
 };
-
-/* A key and its value, in one block; constant but for expiry and used. */
-struct entry;
 
 struct place {
 	struct tenant *tenant;
