@@ -252,6 +252,7 @@ static void command_info(struct request *request)
 	fclose(file);
 	reply_bulk(&connection->out, (struct bytes){ text, length });
 	free(text);
+	connection->yields = true;
 }
 
 static const char *const config_names[] = { "maxmemory", "databases", "save", "appendonly" };
