@@ -273,6 +273,11 @@ PCPC_API uint64_t pcpc_owner_events(const struct pcpc_owner *owner, enum pcpc_ev
 /**
  * pcpc_thread_register: for threads in which signal handlers charge, uncharge or count. Others are
  * registered with liburcu-bp, which takes a mutex, by their first call that no stock serves.
+ *
+ * Registration ends in a destructor of a thread-specific key. What a thread calls after the last of
+ * those (allocators are called then, for the C library frees memory of the thread) registers it
+ * anew, and nobody ends that: it costs memory, and time in each grace period. Leave such calls to
+ * another thread.
  */
 PCPC_API void pcpc_thread_register(void);
 
