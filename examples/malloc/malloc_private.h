@@ -118,6 +118,11 @@ static PCPC_ALWAYS_INLINE uint32_t malloc_id(const struct pcpc_owner *owner)
 	return owner == malloc_state.root ? malloc_state.root_id : pcpc_owner_id(owner);
 }
 
+/* Benchmarks compare with other ways to count, and with none. */
+#ifdef MALLOC_RIVAL
+#include MALLOC_RIVAL
+#else
+
 /* Charges the owner that this thread works for. Returns its id, CHARGED_NOBODY or CHARGE_REFUSED.
  * errno stays. */
 static PCPC_ALWAYS_INLINE uint32_t malloc_charge(uint64_t cost)
@@ -143,6 +148,8 @@ static PCPC_ALWAYS_INLINE void malloc_uncharge(uint32_t id, uint64_t cost)
 				      : pcpc_owner_by_id(malloc_state.domain, id),
 			      cost);
 }
+
+#endif
 
 /* From now on threads are noticed when they end. */
 void malloc_watch_threads(void);

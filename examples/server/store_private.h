@@ -23,12 +23,14 @@ struct entry {
 	char text[]; /* key, value */
 };
 
-/* -- table.c; all but the first three under the tenant's mutex -- */
+/* -- table.c; all but the first four under the tenant's mutex -- */
 
 void entry_free(struct entry *entry); /* and uncharge */
 /* All of a list, after one grace period. */
 void entry_free_list(struct entry *list);
 bool entry_is_over(const struct entry *entry);
+
+void table_fit(void); /* outside any read-side section; by one thread */
 
 /* The tenant's mutex, and a read-side section. Who unlocks frees garbage where there is much. */
 void store_lock(struct tenant *tenant);

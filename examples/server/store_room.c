@@ -167,4 +167,5 @@ void store_tidy_all(void)
 	for (i = 0; i < settings.nr_tenants; i++)
 		tidy(settings.tenant[i], &list);
 	entry_free_list(list);
+	table_fit();
 }

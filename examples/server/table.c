@@ -16,6 +16,8 @@
 #include <sys/random.h>
 #include <time.h>
 
+#define FIRST_SIZE 1024ul /* buckets, and the fewest */
+
 static struct cds_lfht *table;
 static uint64_t seed;
 
@@ -55,9 +57,29 @@ bool store_open(void)
 {
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		return false;
-	table = cds_lfht_new_flavor(1024, 64, 0, CDS_LFHT_AUTO_RESIZE | CDS_LFHT_ACCOUNTING,
-				    &urcu_bp_flavor, NULL);
+	table = cds_lfht_new_flavor(FIRST_SIZE, FIRST_SIZE, 0, 0, &urcu_bp_flavor, NULL);
 	return table != NULL;
+}
+
+/* As many buckets as there are keys, about. Not left to the table, whose own way to grow now and
+ * then comes to a stop in liburcu 0.13: what asks for it may forget that it has been done. */
+void table_fit(void)
+{
+	static unsigned long size = FIRST_SIZE;
+	unsigned long wanted = FIRST_SIZE;
+	uint64_t keys = 0;
+	unsigned int i, db;
+
+	for (i = 0; i < settings.nr_tenants; i++)
+		for (db = 0; db < NR_DBS; db++)
+			keys += atomic_load_explicit(&settings.tenant[i]->nr_keys[db],
+						     memory_order_relaxed);
+	while (wanted < keys)
+		wanted *= 2;
+	if (wanted <= size && wanted >= size / 4)
+		return;
+	cds_lfht_resize(table, wanted);
+	size = wanted;
 }
 
 /* Seeded, so that no client can choose keys that meet in one bucket of the table, which all share.
