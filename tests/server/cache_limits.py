@@ -225,13 +225,18 @@ def a_tenant_can_take_no_more_than_its_share_of_descriptors(binary):
             client.close()
 
 
+# Of a tenant under load: of its limit an eighth is for its connections, so they get what their pipelines take.
+LOADED_MAX = CONNECTIONS * MB // 4
+LOADED_KEYS = CONNECTIONS * 250
+
+
 def load(daemon, tenant, stop, errors, number):
     source = random.Random(f'{tenant} {number}')
     try:
         with Client(daemon, tenant) as client:
             while not stop.is_set():
-                batch = [('SET', source.randrange(2000), 'v' * source.randrange(3000))
-                         if source.random() < .5 else ('GET', source.randrange(2000)) for _ in range(20)]
+                batch = [('SET', source.randrange(LOADED_KEYS), 'v' * source.randrange(3000))
+                         if source.random() < .5 else ('GET', source.randrange(LOADED_KEYS)) for _ in range(20)]
                 client.raw(b''.join(request(*words) for words in batch))
                 for words in batch:
                     answer = client.answer()
@@ -242,7 +247,7 @@ def load(daemon, tenant, stop, errors, number):
 
 
 def limits_hold_at_every_moment_under_load(binary):
-    of = dict(alice='max=2m,policy=refuse', bob='max=2m,policy=evict', carol='max=64m')
+    of = dict(alice=f'max={LOADED_MAX},policy=refuse', bob=f'max={LOADED_MAX},policy=evict', carol='max=256m')
     with start(binary, **of) as daemon:
         stop, errors = threading.Event(), []
         threads = [threading.Thread(target=load, args=(daemon, tenant, stop, errors, number))
@@ -254,7 +259,7 @@ def limits_hold_at_every_moment_under_load(binary):
         while time.monotonic() < deadline or not (daemon.tenant('alice')['refused'] and
                                                   daemon.tenant('bob')['evicted']):
             assert time.monotonic() < deadline + PATIENCE, 'the limits are not met'
-            for tenant, most in (('alice', 2 * MB), ('bob', 2 * MB), ('carol', 64 * MB)):
+            for tenant, most in (('alice', LOADED_MAX), ('bob', LOADED_MAX), ('carol', 256 * MB)):
                 usage = daemon.tenant(tenant)['usage']
                 assert usage <= most, (tenant, usage)
                 samples += 1

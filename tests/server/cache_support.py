@@ -58,7 +58,7 @@ class Client:
 
     def answer(self):
         line = self.file.readline()
-        if not line:
+        if not line.endswith(b'\n'):
             raise EOFError
         assert line.endswith(b'\r\n'), line
         kind, rest = line[:1], line[1:-2]
