@@ -149,6 +149,17 @@ static bool do_requests(struct connection *connection)
 
 /* -- bytes -- */
 
+/* Keys whose time is over do not keep a request out. */
+static bool reserve(struct connection *connection)
+{
+	struct buffer *in = &connection->in;
+
+	if (buffer_reserve(in, READ_AT_ONCE))
+		return true;
+	in->failed = false;
+	return store_tidy(connection->tenant) && buffer_reserve(in, READ_AT_ONCE);
+}
+
 static void receive(struct connection *connection)
 {
 	struct buffer *in = &connection->in;
@@ -157,7 +168,7 @@ static void receive(struct connection *connection)
 
 	if (!connection_reads(connection))
 		return;
-	if (!buffer_reserve(in, READ_AT_ONCE)) {
+	if (!reserve(connection)) {
 		reply_error(&connection->out, "OOM connection buffers of this tenant are full");
 		connection->closing = true;
 		return;
