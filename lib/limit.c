@@ -308,8 +308,9 @@ void pcpc_make_sure(struct pcpc_owner *over)
 
 /* -- limits at run time -- */
 
-/* Stores a new max, while the cap is pinned, or where nobody looks at it. Under the tree mutex: one at a time, so that no max
- * comes and goes without the number in the cap word changing. True: it is lower than before. */
+/* Stores a new max, while the cap is pinned, or where nobody looks at it. Under the tree mutex: one
+ * at a time, so that no max comes and goes without the number in the cap word changing. True: it is
+ * lower than before. */
 bool pcpc_store_max(struct pcpc_owner *owner, uint64_t max)
 {
 	struct pcpc_books *books = books_of(owner);

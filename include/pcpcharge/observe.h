@@ -50,8 +50,8 @@ PCPC_BEGIN_DECLS
  * PROMETHEUS: the text exposition format, version 0.0.4. Names begin with pcpcharge_<domain>_, so
  * that the reports of several domains can stand in one document if their names differ in this form,
  * and none is another's with _ and an item's after it. For each owner, with the labels domain,
- * owner (the names from the root down, joined by '/') and id (for names may be equal, or have '/' in
- * them; it may be used again when its owner is gone):
+ * owner (the names from the root down, joined by '/') and id (for names may be equal, or have '/'
+ * in them; it may be used again when its owner is gone):
  *	..._usage, ..._max, ..._high, ..._peak  gauges; max and high are +Inf where unlimited
  *	..._left_out, ..._left_out_usage        gauges; only with limits, see below
  *	..._event_<name>_total                  counters

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * budget_inline.c - the inlined hit path, for the instruction budget: with the watermarks constant, as
- * a program would have them.
+ * budget_inline.c - the inlined hit path, for the instruction budget: with the watermarks constant,
+ * as a program would have them.
  */
 #define PCPC_INLINE
 #include <pcpcharge/pcpcharge.h>
