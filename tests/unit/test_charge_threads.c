@@ -101,6 +101,16 @@ static void *charge_and_hold(void *context)
 	return NULL;
 }
 
+/* Until somebody was refused: threads that a busy machine runs one after the other hold little. */
+static void run_until_refused(struct crowd *crowd)
+{
+	int times;
+
+	for (times = 0; times < 100 && !atomic_load(&crowd->refused); times++)
+		run_threads(24, charge_and_hold, crowd);
+	ck_assert_uint_gt(crowd->refused, 0);
+}
+
 static void check_crowd(struct crowd *crowd)
 {
 	unit_note("%u charges, %u refusals, at most %u of %u held", (unsigned int)crowd->charged,
@@ -123,9 +133,8 @@ START_TEST(asks_10_24_threads_never_pass_a_small_limit)
 	if (!open_domain(_i, 64, 0))
 		return;
 	grow(&crowd, 100);
-	run_threads(24, charge_and_hold, &crowd);
+	run_until_refused(&crowd);
 	check_crowd(&crowd);
-	ck_assert_uint_gt(crowd.refused, 0);
 }
 END_TEST
 
@@ -137,9 +146,8 @@ START_TEST(asks_10_24_threads_never_pass_a_larger_limit)
 	if (!open_domain(_i, 64, 1))
 		return;
 	grow(&crowd, 20000);
-	run_threads(24, charge_and_hold, &crowd);
+	run_until_refused(&crowd);
 	check_crowd(&crowd);
-	ck_assert_uint_gt(crowd.refused, 0);
 }
 END_TEST
 
