@@ -20,6 +20,10 @@
 
 PCPC_THREAD_LOCAL struct pcpc_thread pcpc_this_thread;
 
+#ifdef PCPC_TELLS_SECTIONS
+char pcpc_sections;
+#endif
+
 /*
  * Makes the eventfd readable, unless it is. Pairs with pcpc_domain_poll(), which takes rung away
  * before it looks what there is to do: so whatever was there to do before this call is seen, by

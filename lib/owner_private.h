@@ -14,6 +14,33 @@
 
 #include "cache_private.h"
 
+/*
+ * ThreadSanitizer does not see into liburcu, and is told: what a read-side section did comes before
+ * the end of a grace period that has waited for it.
+ */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PCPC_TELLS_SECTIONS 1
+#endif
+#endif
+#ifdef PCPC_TELLS_SECTIONS
+#include <sanitizer/tsan_interface.h>
+
+extern char pcpc_sections;
+
+static inline void pcpc_read_unlock(void)
+{
+	__tsan_release(&pcpc_sections);
+	urcu_bp_read_unlock();
+}
+
+#undef urcu_bp_read_unlock
+#define urcu_bp_read_unlock() pcpc_read_unlock()
+#define PCPC_AFTER_SECTIONS() __tsan_acquire(&pcpc_sections)
+#else
+#define PCPC_AFTER_SECTIONS() ((void)0)
+#endif
+
 /* The hot line: all that a hit reads, in one dense array indexed by id, so that lines that are read
  * stand beside lines that are read. The public handle points here. */
 struct pcpc_owner {
@@ -394,6 +421,7 @@ static inline void pcpc_grace(void)
 
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	urcu_bp_synchronize_rcu();
+	PCPC_AFTER_SECTIONS();
 	(void)pthread_setcancelstate(before, &before);
 }
 
