@@ -43,6 +43,7 @@ struct tenant {
 	struct entry *looked_at; /* by store_tidy(), next */
 	struct entry *garbage;	 /* taken out, and not yet freed */
 	unsigned int nr_garbage;
+	uint64_t nr_expiring; /* keys whose time will be over */
 	_Atomic uint64_t nr_keys[NR_DBS];
 	_Atomic int64_t last_turn; /* of its slowed connections, ms */
 	_Atomic uint64_t evicted, expired, refused, slowed, commands, nr_connections;

@@ -173,8 +173,8 @@ bool store_expire(const struct place *place, int64_t expiry)
 
 	store_lock(place->tenant);
 	entry = entry_find(place);
-	if (entry)
-		atomic_store(&entry->expiry, expiry);
+	if (entry && !atomic_exchange(&entry->expiry, expiry))
+		place->tenant->nr_expiring++;
 	store_unlock(place->tenant);
 	return entry != NULL;
 }

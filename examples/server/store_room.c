@@ -120,6 +120,8 @@ static void expire_some(struct tenant *tenant)
 	struct entry *entry;
 	unsigned int looked;
 
+	if (!tenant->nr_expiring)
+		return;
 	if (!tenant->looked_at)
 		tenant->looked_at = tenant->oldest.first;
 	for (looked = 0; looked < LOOK_AT && (entry = tenant->looked_at); looked++) {

@@ -187,6 +187,7 @@ void entry_renew(struct entry *entry)
 static void forget(struct entry *entry)
 {
 	unlink_entry(entry);
+	entry->tenant->nr_expiring -= atomic_load(&entry->expiry) != 0;
 	atomic_fetch_sub(&entry->tenant->nr_keys[entry->db], 1);
 }
 
@@ -223,6 +224,7 @@ void entry_put_in(const struct place *place, struct entry *entry)
 		throw_away(entry_of_node(node));
 	}
 	link_newest(entry);
+	entry->tenant->nr_expiring += atomic_load(&entry->expiry) != 0;
 	atomic_fetch_add(&entry->tenant->nr_keys[entry->db], 1);
 }
 
