@@ -223,6 +223,15 @@ def many_requests_at_once(binary):
         assert client.answer() == 63
 
 
+def answers_that_do_not_fit_into_a_socket_all_come(binary):
+    value = b'v' * 100000
+    with start(binary) as daemon, Client(daemon, 'alice') as client:
+        assert client('SET', 'large', value) == 'OK'
+        client.raw(request('GET', 'large') * 300 + request('QUIT'))
+        assert all(client.answer() == value for _ in range(300)) and client.answer() == 'OK'
+        assert client.ended()
+
+
 def a_key_that_is_set_anew_is_never_missing(binary):
     many = 20000
     with start(binary) as daemon, Client(daemon, 'alice') as writer, Client(daemon, 'alice') as reader:
