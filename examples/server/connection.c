@@ -192,12 +192,12 @@ static void transmit(struct connection *connection)
 			buffer_take(out, (size_t)length);
 	}
 	if (length < 0 && errno != EAGAIN && errno != EINTR)
-		connection->closing = true;
+		connection->gone = true;
 }
 
 bool connection_reads(const struct connection *connection)
 {
-	return !connection->resume_at && !connection->more &&
+	return !connection->resume_at && !connection->more && !connection->closing &&
 	       buffer_left(&connection->out) < MAX_PENDING;
 }
 
@@ -210,5 +210,7 @@ bool connection_serve(struct connection *connection)
 		buffer_free(&connection->in);
 	transmit(connection);
 	/* Answers that were refused memory cannot be left out of a stream of them. */
-	return !connection->closing && !connection->out.failed;
+	if (connection->gone || connection->out.failed)
+		return false;
+	return !connection->closing || buffer_left(&connection->out);
 }

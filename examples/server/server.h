@@ -151,9 +151,11 @@ struct connection {
 	struct scan scan;
 	int64_t since, resume_at; /* ms; resume_at: 0, or when a slowed one may go on */
 	uint32_t interest;	  /* what epoll waits for */
-	bool authorized, closing;
-	bool more;   /* its turn was over before its requests were */
-	bool yields; /* its turn is over: that took long */
+	bool authorized;
+	bool closing; /* no more commands; it ends when the answers are sent */
+	bool gone;    /* nobody can be told anything */
+	bool more;    /* its turn was over before its requests were */
+	bool yields;  /* its turn is over: that took long */
 };
 
 struct connection *connection_open(int fd, uint64_t id);
