@@ -99,7 +99,7 @@ static uint32_t clear_subtree(struct pcpc_owner *top)
 	return outside;
 }
 
-#define PASSED_BY_MOST 64
+#define PASSED_BY_MOST 64 /* marks, that are never worth a flush of all */
 
 /* Who reads many subtrees, one after the other, would pass by the marks of all others each time.
  * Once that has cost about what it costs to flush them, they are flushed: then nobody finds them.

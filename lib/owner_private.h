@@ -18,7 +18,9 @@
  * ThreadSanitizer does not see into liburcu, and is told: what a read-side section did comes before
  * the end of a grace period that has waited for it.
  */
-#if defined(__has_feature)
+#if defined(__SANITIZE_THREAD__)
+#define PCPC_TELLS_SECTIONS 1
+#elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define PCPC_TELLS_SECTIONS 1
 #endif
@@ -342,7 +344,7 @@ int pcpc_stat_init(struct pcpc_domain *domain, const struct pcpc_domain_config *
 void pcpc_stat_end(struct pcpc_domain *domain);
 void pcpc_stat_begin(struct pcpc_owner *owner);	 /* it is new */
 void pcpc_stat_retire(struct pcpc_owner *owner); /* it is about to be freed; under the tree mutex */
-void pcpc_stat_after_fork(const struct pcpc_owner *owner);
+void pcpc_stat_after_fork(const struct pcpc_owner *owner); /* marks what its parent had not */
 int64_t pcpc_stat_total(const struct pcpc_owner *owner, int node, uint32_t item);
 int pcpc_stat_drain(struct pcpc_domain *domain, pcpc_match_fn *match, void *context);
 

@@ -40,7 +40,7 @@
  * inside a read-side section: a program that uses liburcu-bp itself, and has threads that wait for
  * a lock inside one, must not allocate while it holds that lock, as it must not wait for a grace
  * period then. realloc() may fail though it makes a block smaller: where who pays from then on is
- *at a limit, and where an alignment above 16 is lost. aligned_alloc() takes powers of two only. A
+ * at a limit, and where an alignment above 16 is lost. aligned_alloc() takes powers of two only. A
  * filter of system calls has to let membarrier and rt_sigprocmask pass. What a thread allocates
  * after the destructors of its keys is charged to nobody.
  */

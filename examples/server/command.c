@@ -255,22 +255,25 @@ static void command_info(struct request *request)
 	connection->yields = true;
 }
 
-static const char *const config_names[] = { "maxmemory", "databases", "save", "appendonly" };
+enum { MAXMEMORY, DATABASES, SAVE, APPENDONLY, NR_CONFIG };
 
-#define NR_CONFIG (sizeof(config_names) / sizeof(config_names[0]))
+static const char *const config_names[NR_CONFIG] = { [MAXMEMORY] = "maxmemory",
+						     [DATABASES] = "databases",
+						     [SAVE] = "save",
+						     [APPENDONLY] = "appendonly" };
 
 static void reply_config(struct buffer *out, const struct tenant *tenant, unsigned int which)
 {
-	char number[24] = "";
+	char value[24] = "";
 
-	if (which == 0)
-		snprintf(number, sizeof(number), "%" PRIu64, tenant->max);
-	else if (which == 1)
-		snprintf(number, sizeof(number), "%d", NR_DBS);
-	else if (which == 3)
-		strcpy(number, "no");
+	if (which == MAXMEMORY)
+		snprintf(value, sizeof(value), "%" PRIu64, tenant->max);
+	else if (which == DATABASES)
+		snprintf(value, sizeof(value), "%d", NR_DBS);
+	else if (which == APPENDONLY)
+		strcpy(value, "no");
 	reply_text(out, config_names[which]);
-	reply_text(out, number);
+	reply_text(out, value);
 }
 
 /* What clients ask for; the name may have * and the like in it. */

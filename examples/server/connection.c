@@ -90,8 +90,7 @@ bool connection_enter_tenant(struct connection *connection, struct tenant *tenan
 
 /* -- slowing down -- */
 
-#define PAUSE_MS 50 /* between two commands of a tenant that is over high */
-
+#define PAUSE_MS 50	/* between two commands of a tenant that is over high */
 #define LONGEST_MS 1000 /* that a connection waits, however many the tenant has */
 
 /* When a slowed connection may go on: one after the other, so that many of them are not faster. */

@@ -10,9 +10,8 @@
 #include <string.h>
 
 #define FIRST_SIZE 1024
-#define LARGE                                                                                    \
-	(1u << 20) /* from here on a buffer grows by that much, or it might take twice its limit \
-		    */
+/* From here on a buffer grows by that much: doubled, it might take twice what it needs. */
+#define LARGE (1u << 20)
 
 bool buffer_reserve(struct buffer *buffer, size_t more)
 {

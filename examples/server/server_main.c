@@ -166,8 +166,8 @@ static void share_descriptors(void)
 
 #define TIDY_MS 50
 #define ACCEPT_AT_ONCE 64
-#define SEND_BUFFER \
-	131072 /* what the kernel keeps for a client who does not read; charged to nobody */
+/* Bytes that the kernel keeps for a client who does not read; charged to nobody. */
+#define SEND_BUFFER 131072
 
 static void accept_some(int listener)
 {

@@ -13,8 +13,7 @@
 /* A key and its value, in one block; constant but for expiry and used. */
 struct entry {
 	struct cds_lfht_node node;
-	struct entry *newer,
-		*older; /* under the tenant's mutex; newer: next in a list of garbage */
+	struct entry *newer, *older; /* under the tenant's mutex; newer: the next of a list, too */
 	struct tenant *tenant;
 	uint64_t cost; /* bytes charged for it */
 	_Atomic int64_t expiry;
@@ -23,24 +22,23 @@ struct entry {
 	char text[]; /* key, value */
 };
 
-/* -- table.c; all but the first four under the tenant's mutex -- */
+/* -- table.c -- */
 
-void entry_free(struct entry *entry); /* and uncharge */
-/* All of a list, after one grace period. */
-void entry_free_list(struct entry *list);
+void table_fit(void);		      /* outside any read-side section; by one thread */
+void entry_free(struct entry *entry); /* and uncharge: nobody else has seen it, or can any more */
+void entry_free_list(struct entry *list); /* after one grace period; outside any section */
 bool entry_is_over(const struct entry *entry);
 
-void table_fit(void); /* outside any read-side section; by one thread */
+/* A read-side section. In it entry_find() may be called, and what it has found stays. */
+void store_begin_reading(void);
+void store_end_reading(void);
+struct entry *entry_find(const struct place *place); /* NULL: none, or its time is over */
 
 /* The tenant's mutex, and a read-side section. Who unlocks frees garbage where there is much. */
 void store_lock(struct tenant *tenant);
 void store_unlock(struct tenant *tenant);
-void store_begin_reading(void);
-void store_end_reading(void);
 
-/* Inside a read-side section; NULL: there is none, or its time is over. */
-struct entry *entry_find(const struct place *place);
-/* In place of what was there under that key, if anything: readers find one or the other. */
+/* Between the two. To put in replaces what was there under that key, if anything, in one step. */
 void entry_put_in(const struct place *place, struct entry *entry);
 void entry_take_out(struct entry *entry, struct entry **list);
 void entry_remove(struct entry *entry); /* it is garbage */

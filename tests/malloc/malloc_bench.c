@@ -8,11 +8,9 @@
  * library. It is called through pointers, as the library does.
  */
 #define _GNU_SOURCE
-#include "bench.h"
+#include "malloc_load.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <pcpcharge/pcpcharge.h>
 
@@ -23,71 +21,21 @@ const struct rival *const bench_rivals[] = { NULL };
 const unsigned int bench_nr_rivals = 0;
 
 #define NR_TENANTS 100
-#define NR_KEPT 1024
-
-struct load {
-	void *(*allocate)(size_t size);
-	void (*release)(void *block);
-	size_t size;
-	size_t kept;	   /* blocks that are held at a time: 1 is a pair */
-	bool changes;	   /* another tenant for each round of these */
-	unsigned int next; /* tenant */
-};
 
 static struct pcpc_owner *tenants[NR_TENANTS];
 
-/* Allocates and frees for about ns; the blocks go in the order they came. ns a pair. */
-static double run(void *context, double ns)
+/* This thread works for another tenant. */
+static void change_tenant(void)
 {
-	static _Thread_local void *kept[NR_KEPT];
-	struct load *load = context;
-	double begun = bench_now_ns(), now;
-	uint64_t pairs = 0;
+	static _Thread_local unsigned int next;
 
-	do {
-		for (size_t done = 0; done < NR_KEPT; done += load->kept) {
-			if (load->changes)
-				pcpc_set_active(pcpc_malloc_domain(),
-						tenants[load->next++ % NR_TENANTS]);
-			for (size_t i = 0; i < load->kept; i++) {
-				kept[i] = load->allocate(load->size);
-				*(volatile char *)kept[i] = 1;
-			}
-			for (size_t i = 0; i < load->kept; i++)
-				load->release(kept[i]);
-		}
-		pairs += NR_KEPT;
-		now = bench_now_ns();
-	} while (now - begun < ns);
-	if (load->changes)
-		pcpc_set_active(pcpc_malloc_domain(), NULL);
-	return (now - begun) / (double)pairs;
+	pcpc_set_active(pcpc_malloc_domain(), tenants[next++ % NR_TENANTS]);
 }
 
-static struct bench_crew crew;
-
-struct second {
-	struct load load;
-	double ns;
-};
-
-static void run_second(void *argument)
+/* And for nobody again. */
+static void leave_tenants(void)
 {
-	struct second *second = argument;
-
-	(void)run(&second->load, second->ns);
-}
-
-/* The same on the other CPU at the same time. */
-static double run_both(void *context, double ns)
-{
-	struct second second = { *(struct load *)context, ns };
-	double mine;
-
-	bench_crew_begin(&crew, run_second, &second);
-	mine = run(context, ns);
-	bench_crew_end(&crew);
-	return mine;
+	pcpc_set_active(pcpc_malloc_domain(), NULL);
 }
 
 static void *next_function(const char *name, const char **ret_library)
@@ -108,10 +56,10 @@ static void contest(size_t size, size_t kept, bool both, const struct bench_opti
 	const char *library;
 	void *(*next_malloc)(size_t) = (void *(*)(size_t))next_function("malloc", &library);
 	void (*next_free)(void *) = (void (*)(void *))next_function("free", &library);
-	struct load alone = { next_malloc, next_free, size, kept, false, 0 };
-	struct load process = { malloc, free, size, kept, false, 0 };
-	struct load others = { malloc, free, size, kept, true, 0 };
-	double (*slice)(void *, double) = both ? run_both : run;
+	struct load alone = { next_malloc, next_free, size, kept, NULL, NULL };
+	struct load process = { malloc, free, size, kept, NULL, NULL };
+	struct load others = { malloc, free, size, kept, change_tenant, leave_tenants };
+	double (*slice)(void *, double) = both ? load_run_both : load_run;
 	struct bench_load loads[] = { BENCH_LOAD(library, slice, &alone),
 				      BENCH_LOAD("and the process is charged", slice, &process),
 				      BENCH_LOAD("and tenants in turn", slice, &others) };
@@ -146,10 +94,10 @@ int main(int argc, char **argv)
 		contest(sizes[i], 1, false, &options);
 		contest(sizes[i], NR_KEPT, false, &options);
 	}
-	if (options.cpu[1] >= 0 && bench_crew_open(&crew, options.cpu[1]) == 0) {
+	if (options.cpu[1] >= 0 && bench_crew_open(&load_crew, options.cpu[1]) == 0) {
 		contest(100, 1, true, &options);
 		contest(100, NR_KEPT, true, &options);
-		bench_crew_close(&crew);
+		bench_crew_close(&load_crew);
 	}
 	for (unsigned int i = 0; i < NR_TENANTS; i++)
 		if (pcpc_owner_usage_exact(tenants[i]) || pcpc_owner_destroy(tenants[i]) < 0)

@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "owner_support.h"
+#include "unit_child.h"
 
 static _Atomic uint64_t told; /* refusals */
 
@@ -132,27 +132,32 @@ START_TEST(a_domain_without_eventfd_polls_as_ever)
 }
 END_TEST
 
-/* A child of fork has the descriptors of its parent, and one that it opens is its own. The check
- * is its status, for Check cannot be told. */
+struct expected {
+	struct pcpc_owner *leaf;
+	int number;
+};
+
+static void poll_without_eventfd(void *context)
+{
+	const struct expected *expected = context;
+
+	IN_CHILD(next_number() == expected->number);
+	IN_CHILD(pcpc_domain_eventfd(domain) == -EBADF);
+	IN_CHILD(pcpc_charge_flags(expected->leaf, 1, PCPC_NOWAIT, NULL) == -EDQUOT);
+	pcpc_domain_poll(domain);
+	IN_CHILD(atomic_load(&told) == 1);
+}
+
+/* A child of fork has the descriptors of its parent, and no more. */
 START_TEST(fork_gives_a_domain_without_eventfd_none)
 {
-	const int number = next_number();
-	struct pcpc_owner *leaf;
-	int status;
-	pid_t child;
+	struct expected expected = { .number = next_number() };
 
 	if (!open_without_eventfd(_i))
 		return;
-	leaf = full_leaf();
-	child = fork();
-	ck_assert_int_ge(child, 0);
-	if (child == 0)
-		_exit(next_number() != number || pcpc_domain_eventfd(domain) != -EBADF ||
-		      pcpc_charge_flags(leaf, 1, PCPC_NOWAIT, NULL) != -EDQUOT ||
-		      (pcpc_domain_poll(domain), atomic_load(&told) != 1));
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
-	uncharge(leaf, 1600);
+	expected.leaf = full_leaf();
+	in_child(poll_without_eventfd, &expected);
+	uncharge(expected.leaf, 1600);
 	ck_assert_int_eq(pcpc_owner_set_notify(root, NULL, NULL), 0);
 }
 END_TEST

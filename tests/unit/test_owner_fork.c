@@ -5,9 +5,9 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <sys/wait.h>
 
 #include "owner_support.h"
+#include "unit_child.h"
 
 /* How often liburcu-bp's fork hooks were called: these stand before its own. */
 static _Atomic int before_calls, parent_calls, child_calls;
@@ -38,35 +38,6 @@ void urcu_bp_after_fork_child(void)
 {
 	atomic_fetch_add(&child_calls, 1);
 	call_next("urcu_bp_after_fork_child");
-}
-
-/* In a child a failed check ends it with the line as its status, for Check cannot be told. */
-#define IN_CHILD(condition)                                                              \
-	do {                                                                             \
-		if (!(condition)) {                                                      \
-			fprintf(stderr, "%s:%d: in the child: %s\n", __FILE__, __LINE__, \
-				#condition);                                             \
-			_exit(1);                                                        \
-		}                                                                        \
-	} while (0)
-
-/* Runs a function in a child; it is killed where it hangs. */
-static void in_child(void (*work)(void *context), void *context)
-{
-	int status;
-	pid_t child;
-
-	fflush(NULL);
-	child = fork();
-	ck_assert_int_ge(child, 0);
-	if (child == 0) {
-		alarm(PATIENCE);
-		work(context);
-		_exit(0);
-	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_msg(!WIFSIGNALED(status), "the child ended by signal %d", WTERMSIG(status));
-	ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
 
 static struct pcpc_owner *create_in_child(struct pcpc_owner *parent, uint64_t max)

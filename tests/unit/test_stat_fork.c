@@ -7,39 +7,7 @@
 #define _GNU_SOURCE
 #include "stat_staged.h"
 #include "stat_support.h"
-
-#include <sys/wait.h>
-
-static pid_t forked(void)
-{
-	pid_t child;
-
-	fflush(NULL);
-	child = fork();
-	ck_assert_int_ge(child, 0);
-	if (child == 0)
-		alarm(60);
-	return child;
-}
-
-static void child_is_well(pid_t child)
-{
-	int status = 0;
-
-	while (waitpid(child, &status, 0) < 0)
-		ck_assert_int_eq(errno, EINTR);
-	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status 0x%x",
-		      (unsigned int)status);
-}
-
-/* In a child: what is not so ends it. */
-#define CHILD(condition)                                           \
-	do {                                                       \
-		if (!(condition)) {                                \
-			unit_note("in the child: %s", #condition); \
-			_exit(1);                                  \
-		}                                                  \
-	} while (0)
+#include "unit_child.h"
 
 /* G9: the child has what was there, goes on from it, and the parent notices nothing. */
 START_TEST(G9_a_child_goes_on_with_what_was_there)
@@ -55,23 +23,23 @@ START_TEST(G9_a_child_goes_on_with_what_was_there)
 	add(leaf, 1, 100);
 	pcpc_stat_flush(root);
 	add(leaf, 1, 6);
-	child = forked();
+	child = child_forked();
 	if (child == 0) {
-		CHILD(pcpc_stat_read_exact(root, 1) == 111);
+		IN_CHILD(pcpc_stat_read_exact(root, 1) == 111);
 		add(leaf, 1, 1000);
 		add(mid, 1, 3);
-		CHILD(pcpc_stat_read_exact(leaf, 1) == 1111);
-		CHILD(pcpc_stat_read_exact(root, 1) == 1114);
-		CHILD(pcpc_owner_create(mid, NULL, &own) == 0);
+		IN_CHILD(pcpc_stat_read_exact(leaf, 1) == 1111);
+		IN_CHILD(pcpc_stat_read_exact(root, 1) == 1114);
+		IN_CHILD(pcpc_owner_create(mid, NULL, &own) == 0);
 		add(own, 1, 7);
-		CHILD(pcpc_owner_destroy(own) == 0);
+		IN_CHILD(pcpc_owner_destroy(own) == 0);
 		pcpc_domain_poll(domain);
-		CHILD(pcpc_stat_read_exact(mid, 1) == 1121);
-		CHILD(pcpc_owner_destroy(leaf) == 0);
-		CHILD(pcpc_owner_destroy(mid) == 0);
+		IN_CHILD(pcpc_stat_read_exact(mid, 1) == 1121);
+		IN_CHILD(pcpc_owner_destroy(leaf) == 0);
+		IN_CHILD(pcpc_owner_destroy(mid) == 0);
 		pass(AGE + 1);
-		CHILD(pcpc_stat_read(root, 1) == 1121);
-		CHILD(pcpc_domain_destroy(domain) == 0);
+		IN_CHILD(pcpc_stat_read(root, 1) == 1121);
+		IN_CHILD(pcpc_domain_destroy(domain) == 0);
 		_exit(0);
 	}
 	child_is_well(child);
@@ -138,22 +106,22 @@ START_TEST(G9_a_child_of_busy_threads_can_do_all)
 	ck_assert_int_eq(pthread_create(&reader, NULL, read_all_the_time, &busy), 0);
 	for (i = 0; i < (UNIT_SANITIZED ? 20 : 100); i++) {
 		before = (int64_t)atomic_load(&busy.added);
-		child = forked();
+		child = child_forked();
 		if (child == 0) {
 			value = pcpc_stat_read_exact(root, 1);
-			CHILD(value >= before - IN_HAND);
-			CHILD(value <= (int64_t)atomic_load(&busy.added) + 1);
+			IN_CHILD(value >= before - IN_HAND);
+			IN_CHILD(value <= (int64_t)atomic_load(&busy.added) + 1);
 			add(busy.leaf, 1, 1000);
 			value += 1000;
-			CHILD(pcpc_stat_read_exact(root, 1) == value);
-			CHILD(pcpc_owner_create(root, NULL, &own) == 0);
+			IN_CHILD(pcpc_stat_read_exact(root, 1) == value);
+			IN_CHILD(pcpc_owner_create(root, NULL, &own) == 0);
 			add(own, 1, 7);
 			add(own, 1, 70);
 			pcpc_stat_flush(own);
-			CHILD(pcpc_stat_read_exact(own, 1) == 77);
-			CHILD(pcpc_owner_destroy(own) == 0);
+			IN_CHILD(pcpc_stat_read_exact(own, 1) == 77);
+			IN_CHILD(pcpc_owner_destroy(own) == 0);
 			pcpc_domain_poll(domain);
-			CHILD(pcpc_stat_read_exact(root, 1) == value + 77);
+			IN_CHILD(pcpc_stat_read_exact(root, 1) == value + 77);
 			_exit(0);
 		}
 		child_is_well(child);
@@ -206,13 +174,13 @@ static void check_identity(struct pcpc_owner *mid, struct pcpc_owner *leaf)
 {
 	int64_t local = pcpc_stat_read_local(leaf, 1);
 
-	CHILD(local == 0 || local == MUCH);
+	IN_CHILD(local == 0 || local == MUCH);
 	pcpc_stat_flush(root);
-	CHILD(pcpc_stat_total(leaf, -1, 1) == local);
-	CHILD(pcpc_stat_total(mid, -1, 1) == local);
-	CHILD(pcpc_stat_total(root, -1, 1) == local);
+	IN_CHILD(pcpc_stat_total(leaf, -1, 1) == local);
+	IN_CHILD(pcpc_stat_total(mid, -1, 1) == local);
+	IN_CHILD(pcpc_stat_total(root, -1, 1) == local);
 	add(leaf, 1, MUCH);
-	CHILD(pcpc_stat_read_exact(root, 1) == local + MUCH);
+	IN_CHILD(pcpc_stat_read_exact(root, 1) == local + MUCH);
 	_exit(0);
 }
 
@@ -235,7 +203,7 @@ START_TEST(G10_holds_in_a_child_whatever_step_an_update_was_at)
 		ck_assert_int_eq(pthread_create(&thread, NULL, update, &updater), 0);
 		while (sem_wait(&arrived) < 0)
 			;
-		child = forked();
+		child = child_forked();
 		if (child == 0)
 			check_identity(mid, updater.leaf);
 		child_is_well(child);
